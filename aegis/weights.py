@@ -116,14 +116,10 @@ def read_card(name: str) -> Card:
     """
     path = CARDS / f"{name}.yaml"
     if not path.exists():
-        raise EngineUnavailable(
-            f"no model card {name!r}; known: {', '.join(card_names())}"
-        )
+        raise EngineUnavailable(f"no model card {name!r}; known: {', '.join(card_names())}")
     raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     try:
-        files = tuple(
-            File(f["path"], int(f["size"]), f["sha256"]) for f in raw["files"]
-        )
+        files = tuple(File(f["path"], int(f["size"]), f["sha256"]) for f in raw["files"])
         carriers = tuple(Carrier(**carrier) for carrier in raw["carriers"])
         card = Card(
             name=raw["name"],
@@ -137,14 +133,10 @@ def read_card(name: str) -> Card:
             carriers=carriers,
         )
     except (KeyError, TypeError) as error:
-        raise ManifestError(
-            f"{path.name}: {error} is missing or has a wrong form"
-        ) from error
+        raise ManifestError(f"{path.name}: {error} is missing or has a wrong form") from error
     carried = {target for carrier in carriers for target in carrier.members.values()}
     if wrong := sorted(carried ^ {file.path for file in files}):
-        raise ManifestError(
-            f"{path.name}: files and carried members differ: {wrong[:3]}"
-        )
+        raise ManifestError(f"{path.name}: files and carried members differ: {wrong[:3]}")
     for file in files:
         _safe_path(file.path)
     return card
@@ -168,9 +160,7 @@ def model_dir(name: str, explicit: Path | None = None) -> Path:
     )
 
 
-def fetch(
-    names: Iterable[str] | None = None, download: Download | None = None
-) -> list[Fetched]:
+def fetch(names: Iterable[str] | None = None, download: Download | None = None) -> list[Fetched]:
     """Bring models to this machine, each file's hash checked; present ones are only checked.
 
     Parameters
@@ -186,9 +176,7 @@ def fetch(
         A model can neither be found nor downloaded, or arrives with a wrong hash.
     """
     wanted = card_names() if names is None else list(names)
-    return [
-        _fetch_one(read_card(name), download or download_carrier) for name in wanted
-    ]
+    return [_fetch_one(read_card(name), download or download_carrier) for name in wanted]
 
 
 def verify(name: str, explicit: Path | None = None) -> Path:
@@ -216,9 +204,7 @@ def _fetch_one(card: Card, download: Download) -> Fetched:
         if os.environ.get("AEGIS_HUB") == "1" and card.source.get("kind") == "hub":
             try:
                 return _install(card, "hub", lambda scratch: _from_hub(card, scratch))
-            except (
-                Exception
-            ) as error:  # the hub client raises many kinds; the carrier is next
+            except Exception as error:  # noqa: BLE001  (many kinds; the carrier is next)
                 reasons.append(f"hub: {error}")
         try:
             return _install(
@@ -228,9 +214,7 @@ def _fetch_one(card: Card, download: Download) -> Fetched:
             raise EngineUnavailable("; ".join([*reasons, str(error)])) from error
 
 
-def _local_copy(
-    card: Card, explicit: Path | None, damaged_is_absent: bool = False
-) -> Path | None:
+def _local_copy(card: Card, explicit: Path | None, damaged_is_absent: bool = False) -> Path | None:
     """An explicit directory, the project's copy, or files of an installed carrier."""
     if explicit is None and (base := os.environ.get("AEGIS_MODELS")):
         given = Path(base) / card.name
@@ -247,15 +231,10 @@ def _local_copy(
             if not damaged_is_absent:
                 raise
     if (installed := _installed_carriers(card)) is not None:
-        if (
-            len(card.files) == 1
-            and installed[0].name == PurePosixPath(card.files[0].path).name
-        ):
+        if len(card.files) == 1 and installed[0].name == PurePosixPath(card.files[0].path).name:
             _check_stamped(card, installed[0].parent)
             return installed[0].parent
-        return _install(
-            card, "installed", lambda scratch: _copy_installed(card, scratch)
-        ).folder
+        return _install(card, "installed", lambda scratch: _copy_installed(card, scratch)).folder
     return None
 
 
@@ -268,18 +247,14 @@ def _installed_carriers(card: Card) -> list[Path] | None:
         except metadata.PackageNotFoundError:
             return None
         members = [Path(str(found.locate_file(member))) for member in carrier.members]
-        if found.version != carrier.version or not all(
-            member.is_file() for member in members
-        ):
+        if found.version != carrier.version or not all(member.is_file() for member in members):
             return None
         paths += members
     return paths or None
 
 
 def _copy_installed(card: Card, scratch: Path) -> None:
-    targets = [
-        target for carrier in card.carriers for target in carrier.members.values()
-    ]
+    targets = [target for carrier in card.carriers for target in carrier.members.values()]
     for path, target in zip(_installed_carriers(card) or [], targets, strict=True):
         with open(path, "rb") as stream:
             _append(scratch / target, stream)
@@ -291,9 +266,7 @@ def _from_hub(card: Card, scratch: Path) -> None:
 
     for file in card.files:
         name = card.source.get("paths", {}).get(file.path, file.path)
-        found = hf_hub_download(
-            card.source["repository"], name, revision=card.source["revision"]
-        )
+        found = hf_hub_download(card.source["repository"], name, revision=card.source["revision"])
         with open(found, "rb") as stream:
             _append(scratch / file.path, stream)
 
@@ -324,24 +297,16 @@ def download_carrier(carrier: Carrier, folder: Path) -> Path:
     elif carrier.registry == "npm":
         npm = shutil.which("npm")
         if npm is None:
-            raise EngineUnavailable(
-                f"{wanted}: needs npm (Debian: apt-get install npm)"
-            )
+            raise EngineUnavailable(f"{wanted}: needs npm (Debian: apt-get install npm)")
         command = [npm, "pack", "--silent", "--pack-destination", str(folder)]
         command += [f"{carrier.package}@{carrier.version}"]
     else:
-        raise EngineUnavailable(
-            f"{wanted}: cannot be downloaded from {carrier.registry!r}"
-        )
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=folder, check=False
-    )
+        raise EngineUnavailable(f"{wanted}: cannot be downloaded from {carrier.registry!r}")
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
     archives = [path for path in folder.iterdir() if path.suffix in (".whl", ".tgz")]
     if done.returncode != 0 or len(archives) != 1:
         lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
-        raise EngineUnavailable(
-            f"{wanted}: {carrier.registry} download failed: {lines[-1][:300]}"
-        )
+        raise EngineUnavailable(f"{wanted}: {carrier.registry} download failed: {lines[-1][:300]}")
     return archives[0]
 
 
@@ -357,14 +322,10 @@ def _open_member(archive: Path, member: str) -> Iterator[IO[bytes]]:
         with tarfile.open(archive) as tarball:
             stream_or_none = tarball.extractfile(member)
             if stream_or_none is None:
-                raise EngineUnavailable(
-                    f"{archive.name}: {member} is not a regular file"
-                )
+                raise EngineUnavailable(f"{archive.name}: {member} is not a regular file")
             yield stream_or_none
     except (KeyError, zipfile.BadZipFile, tarfile.TarError) as error:
-        raise EngineUnavailable(
-            f"{archive.name}: cannot read {member} ({error})"
-        ) from error
+        raise EngineUnavailable(f"{archive.name}: cannot read {member} ({error})") from error
 
 
 def _append(path: Path, stream: IO[bytes]) -> None:
@@ -379,9 +340,7 @@ def _install(card: Card, origin: str, fill: Callable[[Path], None]) -> Fetched:
     place = MODELS / card.name
     scratch = Path(tempfile.mkdtemp(dir=MODELS, prefix=f".{card.name}-"))
     try:
-        _log.info(
-            "model %s: taking %d files from %s", card.name, len(card.files), origin
-        )
+        _log.info("model %s: taking %d files from %s", card.name, len(card.files), origin)
         fill(scratch)
         _check_files(card, scratch)
         scratch.chmod(0o755)
@@ -403,11 +362,7 @@ def _check_files(card: Card, folder: Path) -> None:
         if not path.is_file():
             raise EngineUnavailable(f"model {card.name}: {_shown(path)} is missing")
         if path.stat().st_size != file.size or (found := _sha256(path)) != file.sha256:
-            found = (
-                found
-                if path.stat().st_size == file.size
-                else f"{path.stat().st_size} bytes"
-            )
+            found = found if path.stat().st_size == file.size else f"{path.stat().st_size} bytes"
             raise EngineUnavailable(
                 f"model {card.name}: {_shown(path)} is not the file of the card"
                 f" (found {found[:16]}, expected {file.sha256[:16]}, {file.size} bytes);"
