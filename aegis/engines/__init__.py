@@ -193,6 +193,8 @@ Factory = Callable[..., Any]
 _MODULES = ("speech", "embedding", "synthesis", "conversion", "rendering", "detection")
 _factories: dict[tuple[str, str], Factory] = {}
 _resident: dict[tuple[str, str, tuple[tuple[str, Any], ...]], Any] = {}
+_parts: dict[tuple[str, str, tuple[tuple[str, Any], ...]], tuple[EngineInfo, ...]] = {}
+_used: ContextVar[list[EngineInfo] | None] = ContextVar("engines_used", default=None)
 _engine_s: ContextVar[list[float] | None] = ContextVar("engine_s", default=None)
 
 
@@ -227,13 +229,35 @@ def load(role: str, name: str, **options: Any) -> Any:
     if key not in _resident:
         if name not in names(role):
             raise ParamError(f"no {role} called {name!r}; known: {', '.join(names(role))}")
-        _resident[key] = _factories[role, name](**options)
+        with collect_engines() as parts:
+            engine = _factories[role, name](**options)
+        _resident[key], _parts[key] = engine, (engine.info, *parts)
+    used = _used.get()
+    if used is not None:
+        used.extend(info for info in _parts[key] if info not in used)
     return _resident[key]
+
+
+def resident() -> list[EngineInfo]:
+    """What is loaded in this process."""
+    return [info for infos in _parts.values() for info in infos]
+
+
+@contextmanager
+def collect_engines() -> Iterator[list[EngineInfo]]:
+    """Collect the engines that :func:`load` hands out inside this block, parts included."""
+    infos: list[EngineInfo] = []
+    token = _used.set(infos)
+    try:
+        yield infos
+    finally:
+        _used.reset(token)
 
 
 def release() -> None:
     """Forget all resident engines of this process."""
     _resident.clear()
+    _parts.clear()
 
 
 @contextmanager

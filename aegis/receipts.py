@@ -1,0 +1,241 @@
+"""Receipts: what a stage did, from what, and whether that still holds.
+
+A receipt is ``runs/<run>/receipts/<stage>.json``, written last and atomically. It
+holds hashes, never original words, names or paths outside the run. Source code is
+hashed without comments and docstrings, over everything that a file imports inside
+``aegis`` and the engine modules behind the roles it loads.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from aegis.tables import PROJECT, Run
+
+PACKAGE = Path(__file__).resolve().parent
+# The run layer moves work about but never changes a result.
+_NOT_RESULTS = frozenset(
+    f"aegis.{name}" for name in ("stage", "pipeline", "receipts", "cluster", "cli", "site")
+)
+_ENGINE_PACKAGES = (
+    "numpy", "scipy", "librosa", "soxr", "pyworld", "torch", "faster-whisper", "ctranslate2",
+    "pyannote.audio", "onnxruntime", "kokoro-onnx", "spacy", "presidio-analyzer", "Faker",
+    "num2words", "text2num",
+)  # fmt: skip
+_LARGE_BYTES = 1 << 20
+
+
+def receipt_path(run: Run, stage: str) -> Path:
+    return run.root / "receipts" / f"{stage}.json"
+
+
+def read_receipt(run: Run, stage: str) -> dict[str, Any] | None:
+    """A stage's receipt, or None when there is none that can be read."""
+    try:
+        content = json.loads(receipt_path(run, stage).read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def file_sha256(path: Path) -> str | None:
+    """A file's SHA-256, or None when it is not there."""
+    try:
+        with open(path, "rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+
+
+def hash_files(paths: Iterable[Path]) -> list[str | None]:
+    """:func:`file_sha256` of many files; hashing leaves Python, so threads help."""
+    with ThreadPoolExecutor(max_workers=min(8, (os.cpu_count() or 1) + 2)) as pool:
+        return list(pool.map(file_sha256, paths))
+
+
+def digest(value: object) -> str:
+    """SHA-256 of a JSON-able value, independent of key order."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=plain)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """Turn NumPy and pandas scalars and arrays into what JSON holds."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, Path):
+        return value.as_posix()
+    raise TypeError(f"not JSON-able: {type(value).__name__}")
+
+
+# --- code -----------------------------------------------------------------------------
+
+
+def _module_file(module: str) -> Path | None:
+    base = PACKAGE.parent.joinpath(*module.split("."))
+    for path in (base.with_suffix(".py"), base / "__init__.py"):
+        if path.exists():
+            return path
+    return None
+
+
+@functools.cache
+def _parse(path: Path, mtime_ns: int) -> tuple[str, frozenset[str], frozenset[str]]:
+    """(source hash, modules of aegis imported, engine roles loaded) of one file.
+
+    A role that is not a literal counts as every role (``"*"``).
+    """
+    tree = ast.parse(path.read_text("utf-8"))
+    imports, roles = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imports |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            imports |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Call):
+            roles |= _roles(node)
+        if isinstance(getattr(node, "body", None), list):
+            _drop_strings(node)
+    ours = {name for name in imports if name == "aegis" or name.startswith("aegis.")}
+    text = ast.dump(tree, annotate_fields=False)
+    return hashlib.sha256(text.encode()).hexdigest(), frozenset(ours), frozenset(roles)
+
+
+def _drop_strings(node: Any) -> None:
+    node.body = [
+        child
+        for child in node.body
+        if not (
+            isinstance(child, ast.Expr)
+            and isinstance(child.value, ast.Constant)
+            and isinstance(child.value.value, str)
+        )
+    ]
+
+
+def _roles(call: ast.Call) -> set[str]:
+    function = call.func
+    named = isinstance(function, ast.Name) and function.id == "load"
+    via = (
+        isinstance(function, ast.Attribute)
+        and function.attr == "load"
+        and isinstance(function.value, ast.Name)
+        and function.value.id == "engines"
+    )
+    if not (named or via) or not call.args:
+        return set()
+    role = call.args[0]
+    literal = isinstance(role, ast.Constant) and isinstance(role.value, str)
+    return {role.value} if literal else {"*"}  # type: ignore[attr-defined]
+
+
+@functools.cache
+def _role_modules() -> dict[str, frozenset[str]]:
+    """Role -> the engine modules that register an engine for it."""
+    found: dict[str, set[str]] = {"*": set()}
+    for path in sorted((PACKAGE / "engines").glob("*.py")):
+        if path.stem == "__init__":
+            continue
+        module = f"aegis.engines.{path.stem}"
+        found["*"].add(module)
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            if name == "register" and isinstance(node.args[0], ast.Constant):
+                found.setdefault(str(node.args[0].value), set()).add(module)
+    return {role: frozenset(modules) for role, modules in found.items()}
+
+
+def code_hashes(path: Path) -> dict[str, str]:
+    """Module -> source hash for a file and all it needs inside ``aegis``; ``"."`` is the file."""
+    hashes: dict[str, str] = {}
+    todo: list[tuple[str, Path]] = [(".", path)]
+    while todo:
+        name, file = todo.pop()
+        if name in hashes:
+            continue
+        source, imports, roles = _parse(file, file.stat().st_mtime_ns)
+        hashes[name] = source
+        engines = {module for role in roles for module in _role_modules().get(role, ())}
+        for module in (imports | engines) - _NOT_RESULTS:
+            found = _module_file(module)
+            if found is not None and found != file:
+                todo.append((module, found))
+    return dict(sorted(hashes.items()))
+
+
+# --- surroundings ---------------------------------------------------------------------
+
+
+def packages() -> dict[str, str]:
+    """Versions of the packages that compute results."""
+    versions = {}
+    for name in _ENGINE_PACKAGES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = "absent"
+    return versions
+
+
+def cards() -> dict[str, str]:
+    """Model card and checksum list -> SHA-256."""
+    folder = PROJECT / "data_manifests" / "models"
+    files = sorted(p for p in folder.glob("*") if p.suffix in (".yaml", ".csv"))
+    return {
+        file.name: value
+        for file, value in zip(files, hash_files(files), strict=True)
+        if value is not None
+    }
+
+
+def fingerprint(path: Path) -> str | None:
+    """A hash of a file or folder outside the run: names, sizes and content.
+
+    Of files over 1 MiB the time of change stands for the content.
+    """
+    if not path.exists():
+        return None
+    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+    rows = []
+    for file in files:
+        stat = file.stat()
+        content: object = stat.st_mtime_ns if stat.st_size > _LARGE_BYTES else file_sha256(file)
+        rows.append([file.relative_to(path).as_posix(), stat.st_size, content])
+    return digest(rows)
+
+
+def outside_inputs(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Fingerprints of the files and folders that parameters name, by parameter."""
+    found = {}
+    for name, value in parameters.items():
+        values = value if isinstance(value, list) else [value]
+        marks = [fingerprint(PROJECT / v) for v in values if isinstance(v, str) and "/" in v]
+        if any(mark is not None for mark in marks):
+            found[name] = digest(marks)
+    return found
+
+
+def recorded(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as a receipt holds them: absolute paths only as hashes."""
+    return {name: _withheld(value) for name, value in parameters.items()}
+
+
+def _withheld(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_withheld(item) for item in value]
+    if isinstance(value, str) and (os.path.isabs(value) or value.startswith(("~", ".."))):
+        return f"path:{digest(value)[:16]}"
+    return value
