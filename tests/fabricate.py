@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from aegis.audio import SAMPLE_RATE_HZ, write_wav
-from aegis.tables import SCHEMAS, Run, content_id, empty_table
+from aegis.tables import SCHEMAS, Run, content_id
 
 N_TURNS = 8
 TURN_S = 4.0
@@ -54,7 +54,7 @@ def fabricate_run(
     for name, lines in rows.items():
         if name in without or (name.startswith("gold_") and not gold):
             lines = []
-        run.write(name, pd.DataFrame(lines) if lines else empty_table(name))
+        run.write(name, pd.DataFrame(lines, columns=list(SCHEMAS[name].columns)))
     if audio:
         _tones(run, rows)
     return run
@@ -258,7 +258,8 @@ def _edits(
         })  # fmt: skip
     rows["plan_summary"].append({
         "recording_id": recording, "category": "NAME", "n_mentions": len(named),
-        "n_entities": len(set(named.values())), "n_edits": len(named), "n_unlocated": 0, "n_untimed": 0,
+        "n_entities": len(set(named.values())), "n_edits": len(named), "n_unlocated": 0,
+        "n_untimed": 0,
         "n_refused": 0,
     })  # fmt: skip
 
