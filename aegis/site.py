@@ -136,8 +136,8 @@ def _stage(run: Run, build: Path, config: dict[str, Any], absent: set[str], rend
         target = build / page
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
-    for extra in ("styles.css",):
-        shutil.copyfile(PROJECT / "docs" / extra, build / extra)
+    (build / "docs").mkdir(exist_ok=True)
+    shutil.copyfile(PROJECT / "docs" / "styles.css", build / "docs" / "styles.css")
     for folder in (build, PROJECT):
         write_generated(folder, run, renderer)
 
