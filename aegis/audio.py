@@ -71,7 +71,9 @@ def _read_with_ffmpeg(path: Path) -> tuple[Signal, int]:
                 raise AudioError(f"{path.name}: no audio stream")
             stream = container.streams.audio[0]
             resampler = av.AudioResampler(format="fltp", rate=stream.rate)
-            frames = [out for frame in container.decode(stream) for out in resampler.resample(frame)]
+            frames = [
+                out for frame in container.decode(stream) for out in resampler.resample(frame)
+            ]
             blocks = [frame.to_ndarray() for frame in frames]
             rate = int(stream.rate)
     except av.FFmpegError as error:
@@ -120,8 +122,9 @@ def write_wav(path: Path, samples: Signal, sample_rate_hz: int = SAMPLE_RATE_HZ)
         raise AudioError(f"{path.name}: refused to write an empty signal")
     if not np.isfinite(samples).all():
         raise AudioError(f"{path.name}: refused to write NaN or infinity")
-    peak, limit = float(np.abs(samples).max()), 1.0 - PCM16_STEP
-    gain = min(1.0, limit / peak) if peak > 0 else 1.0
+    # PCM16 reaches from -1 to just below 1; -1 itself is in range.
+    over = max(float(samples.max()) / (1.0 - PCM16_STEP), -float(samples.min()))
+    gain = 1.0 / max(over, 1.0)
     # Without over-range samples the signal is stored as it is, so a replay is exact.
     quantised = np.rint(samples * gain * 32768.0).clip(-32768, 32767).astype(np.int16)
     buffer = io.BytesIO()

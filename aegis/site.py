@@ -92,11 +92,15 @@ def check_receipts(run: Run, stages: Iterable[str]) -> None:
         receipt = run.root / "receipts" / f"{stage}.json"
         notebook = run.root / "notebooks" / f"{stage}.ipynb"
         if not receipt.exists():
-            raise SiteError(f"{stage}: the executed notebook has no receipt; run `aegis run` again")
+            raise SiteError(
+                f"{stage}: the executed notebook has no receipt; run `aegis run` again"
+            )
         recorded = json.loads(receipt.read_text(encoding="utf-8")).get("notebook_sha256")
         actual = hashlib.sha256(notebook.read_bytes()).hexdigest()
         if recorded and recorded != actual:
-            raise SiteError(f"{stage}: the notebook changed since its receipt; run `aegis run` again")
+            raise SiteError(
+                f"{stage}: the notebook changed since its receipt; run `aegis run` again"
+            )
 
 
 def _chapters(items: list[Any]) -> Iterator[str]:
@@ -132,7 +136,9 @@ def _stage(run: Run, build: Path, config: dict[str, Any], absent: set[str], rend
     config["project"].pop("post-render", None)
     (build / "_quarto.yml").write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
     for page in _chapters(chapters):
-        source = run.root / page.removeprefix(prefix) if page.startswith(prefix) else PROJECT / page
+        source = (
+            run.root / page.removeprefix(prefix) if page.startswith(prefix) else PROJECT / page
+        )
         target = build / page
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
@@ -145,9 +151,7 @@ def _stage(run: Run, build: Path, config: dict[str, Any], absent: set[str], rend
 def write_generated(folder: Path, run: Run, renderer: str) -> None:
     """Write ``_variables.yml`` and ``_generated/abstract.md`` from the run's tables."""
     receipts = [json.loads(p.read_text()) for p in sorted((run.root / "receipts").glob("*.json"))]
-    engines = sorted(
-        {f"{e['role']} {e['name']}" for r in receipts for e in r.get("engines", [])}
-    )
+    engines = sorted({f"{e['role']} {e['name']}" for r in receipts for e in r.get("engines", [])})
     paper = any(not e.get("embedded", True) for r in receipts for e in r.get("engines", []))
     variables = {
         "run": {

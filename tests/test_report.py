@@ -1,0 +1,38 @@
+"""What notebooks show."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from aegis import report
+from aegis.audio import write_wav
+
+
+def test_percent_says_its_denominator():
+    assert report.percent(12, 40) == "12/40 (30.0 %)"
+    assert report.percent(0, 0) == "0/0 (not defined)"
+
+
+def test_rates_show_counts_unknown_and_interval():
+    frame = pd.DataFrame(
+        {"condition": ["a", "b"], "numerator": [3, 0], "denominator": [4, 0],
+         "unknown": [1, 0], "ci_low": [0.5, np.nan], "ci_high": [0.9, np.nan]}
+    )  # fmt: skip
+    html = report.rates(frame).to_html()
+    for text in ("75", "50.0 to 90.0", "not estimable", "not_applicable", "unknown", "–"):
+        assert text in html
+
+
+def test_table_formats_whole_numbers_without_decimals():
+    html = report.table(pd.DataFrame({"n": [1000], "x": [0.123]})).to_html()
+    assert "1,000" in html
+    assert "0.12" in html
+
+
+def test_player_holds_sound_and_refuses_originals(tmp_path):
+    signal = 0.1 * np.sin(np.arange(16_000) / 20).astype(np.float32)
+    write_wav(tmp_path / "converted" / "a.wav", signal)
+    assert "data:audio/mpeg;base64," in report.player(tmp_path / "converted" / "a.wav").data
+    write_wav(tmp_path / "secret" / "a.wav", signal)
+    with pytest.raises(ValueError, match="originals are never shown"):
+        report.player(tmp_path / "secret" / "a.wav")
