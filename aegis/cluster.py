@@ -7,12 +7,18 @@ being worked on.
 
 from __future__ import annotations
 
+import ctypes
 import errno
+import gc
+import itertools
 import json
+import logging
 import os
+import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -111,3 +117,144 @@ def _keep_traceback(run: Run, record_path: Path) -> None:
     path = folder / f"{record_path.stem}.txt"
     path.write_text(traceback.format_exc(), "utf-8")
     path.chmod(0o600)
+
+
+# --- Dask -------------------------------------------------------------------------------
+
+ATTEMPTS = 3
+"""How often an item is tried whose worker dies."""
+_OUTSTANDING_PER_WORKER = 4
+_ONE_THREAD = {
+    name: "1"
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCH_NUM_THREADS")
+}
+_current_stage = ""
+
+
+@contextmanager
+def local_cluster(workers: int) -> Iterator[str]:
+    """Start workers of one thread each on this machine; yields the scheduler's address.
+
+    Two threads that fight over a core are slower than one, so the cores are used by
+    workers. Engines stay resident in them.
+    """
+    import dask
+    from distributed import LocalCluster
+
+    settings = {
+        "distributed.scheduler.allowed-failures": ATTEMPTS - 1,
+        # One task a worker: a dying worker then counts against the item that killed it only.
+        "distributed.scheduler.worker-saturation": 1.0,
+        "distributed.scheduler.work-stealing": False,
+        "distributed.nanny.environ": _ONE_THREAD,
+        "distributed.nanny.pre-spawn-environ": _ONE_THREAD,
+        "distributed.admin.tick.limit": "1h",
+    }
+    with (
+        dask.config.set(settings),
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=0,
+            dashboard_address=None,
+            silence_logs=logging.ERROR,
+        ) as cluster,
+    ):
+        yield str(cluster.scheduler_address)
+
+
+def map_items(
+    address: str,
+    stage: str,
+    function: WorkFunction,
+    work: Sequence[dict[str, Any]],
+    settings: dict[str, Any],
+    root: Path,
+    record_paths: Sequence[Path],
+    order: Sequence[int],
+) -> Iterator[tuple[int, Record]]:
+    """Run the items of ``order`` on a running scheduler; yields (index, record) as they end.
+
+    At most four items a worker are handed out at a time. An item whose worker died
+    three times becomes a failed record; it is not saved and tried again next time.
+
+    Raises
+    ------
+    StageFailed
+        The scheduler cannot be reached, is lost, or has no workers.
+    """
+    from distributed import Client, as_completed
+
+    logging.getLogger("distributed").setLevel(logging.ERROR)
+    client = _connect(Client, address)
+    with client:
+        client.run(_begin_stage, stage)
+        waiting, running = iter(order), {}
+        ended = as_completed(loop=client.loop)
+
+        def submit(index: int) -> None:
+            future = client.submit(
+                run_item, function, work[index], settings, root, record_paths[index], pure=False
+            )
+            running[future.key] = index
+            ended.add(future)
+
+        for index in itertools.islice(waiting, _OUTSTANDING_PER_WORKER * len(client.nthreads())):
+            submit(index)
+        for future in ended:
+            index = running.pop(future.key)
+            yield index, _outcome(future, work[index])
+            following = next(waiting, None)
+            if following is not None:
+                submit(following)
+
+
+def _connect(client_class: Any, address: str) -> Any:
+    try:
+        client = client_class(address, set_as_default=False, timeout=30)
+    except (OSError, TimeoutError) as error:
+        raise StageFailed(f"no Dask scheduler answers at {address}") from error
+    try:
+        client.wait_for_workers(1, timeout=60)
+    except TimeoutError as error:
+        client.close()
+        raise StageFailed(f"the Dask scheduler at {address} has no workers") from error
+    return client
+
+
+def _begin_stage(stage: str) -> None:
+    """In a worker: forget the engines of the stage before, so that memory stays bounded."""
+    global _current_stage
+    if stage == _current_stage:
+        return
+    _current_stage = stage
+    engines.release()
+    gc.collect()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _outcome(future: Any, item: dict[str, Any]) -> Record:
+    from distributed.scheduler import KilledWorker
+
+    if future.status == "finished":
+        record: Record = future.result()
+        return record
+    if future.status != "error":
+        raise StageFailed("the Dask scheduler was lost; run again, finished items are kept")
+    error = future.exception()
+    if not isinstance(error, KilledWorker):
+        raise error
+    return {
+        "id": item["id"],
+        "status": "failed",
+        "reason": f"unexpected: the worker died {ATTEMPTS} times",
+        "value": None,
+        "engine_s": 0.0,
+        "wall_s": 0.0,
+        "cpu_s": 0.0,
+        "engines": [],
+        "pid": 0,
+        "rss_mb": 0.0,
+    }

@@ -12,7 +12,7 @@ import json
 import os
 import resource
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ import pandas as pd
 
 from aegis import engines, receipts
 from aegis.audio import write_bytes
-from aegis.cluster import Record, WorkFunction, run_item
+from aegis.cluster import Record, WorkFunction, map_items, run_item
 from aegis.errors import ParamError, RunLocked, StageFailed, TableError
 from aegis.params import check_value, read_declarations
 from aegis.pipeline import STAGES, Wiring, find_notebooks
@@ -142,9 +142,15 @@ class Stage:
         settings: dict[str, Any],
         paths: list[Path],
         todo: list[int],
-    ) -> Any:
+    ) -> Iterator[tuple[int, Record]]:
+        if not todo:
+            return
+        address, root = os.environ.get("AEGIS_SCHEDULER"), self.run.root
+        if address:
+            yield from map_items(address, self.name, function, work, settings, root, paths, todo)
+            return
         for index in todo:
-            yield index, run_item(function, work[index], settings, self.run.root, paths[index])
+            yield index, run_item(function, work[index], settings, root, paths[index])
 
     def _record_paths(
         self, function: WorkFunction, work: list[dict[str, Any]], settings: dict[str, Any]
@@ -369,19 +375,24 @@ def lock_path(run: Run) -> Path:
 
 
 def _lock(run: Run) -> None:
-    """Lock the run folder for this process, unless ``aegis run`` already did for us."""
-    path = lock_path(run)
-    if os.environ.get("AEGIS_LOCKED") == str(path) or path in _locks:
+    """Lock the run folder for this process.
+
+    Below ``aegis run``, which holds the folder's lock, the notebook takes a second one,
+    so that a kernel left over from a killed run and a new one never write together.
+    """
+    path, wait_s = lock_path(run), 0.0
+    if os.environ.get("AEGIS_LOCKED") == str(path):
+        path, wait_s = path.with_name(".stage.lock"), 30.0
+    if path in _locks:
         return
     lock = filelock.FileLock(path)
     try:
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=wait_s)
     except filelock.Timeout as error:
         raise RunLocked(f"run {run.root.name!r}: another process is working on it") from error
     _locks[path] = lock
 
 
 def _unlock(run: Run) -> None:
-    lock = _locks.pop(lock_path(run), None)
-    if lock is not None:
-        lock.release()
+    for path in [path for path in _locks if path.parent == run.root]:
+        _locks.pop(path).release()
