@@ -159,7 +159,7 @@ def with_interval(base: Estimate, drawn: Floats, level: float = 0.95) -> Estimat
 
 
 def draw_counts(n_clusters: int, n_draws: int, rng: np.random.Generator) -> list[Floats]:
-    """Bootstrap draws as counts a cluster, shape (block, n_clusters), in blocks of bounded size."""
+    """Bootstrap draws as counts a cluster, in blocks of shape (block, n_clusters)."""
     block = max(1, _BLOCK_CELLS // max(1, n_clusters))
     shares = np.full(n_clusters, 1.0 / n_clusters)
     sizes = [min(block, n_draws - done) for done in range(0, n_draws, block)]
@@ -221,7 +221,7 @@ def ratio_difference(
     rng: np.random.Generator,
     n_draws: int = N_DRAWS,
 ) -> Estimate:
-    """Ratio of sums in ``b`` minus that in ``a``, each ``(numerator, denominator)`` on one unit."""
+    """Ratio of sums in ``b`` minus that in ``a``, each ``(numerator, denominator)``."""
     sums = cluster_sums(np.column_stack([*a, *b]), clusters)
     return bootstrap_sums(
         sums, lambda s: _ratio(s[:, 2:]) - _ratio(s[:, :2]), rng, len(np.asarray(a[0])), n_draws

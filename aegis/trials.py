@@ -1,0 +1,511 @@
+"""Speaker-verification trials and their error rates.
+
+A trial compares an enrolment profile with a test profile; a target trial has the
+same speaker on both sides. Two protocols (methods, speaker verification):
+
+``final``
+    Original speech against the reconstructed waveform of the same recording.
+    Targets: the same profile. Non-targets: ordered pairs of different profiles of one
+    conversation; some conversations have none. Intervals resample conversations.
+``shared``
+    Every original profile against every converted profile of the corpus. Intervals
+    resample source profiles (the enrolment side; the test side is not reweighted).
+
+Speech is sampled in windows of 16-kHz samples over a profile's time-ordered
+intervals, half open. An error rate is a share in [0, 1]. A higher score speaks for
+the same speaker in orientation ``higher``, against it in ``lower``; ``attacker`` is
+the orientation with the smaller error rate on the full sample, kept in every draw.
+
+Only NumPy, SciPy, scikit-learn and pandas are imported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.isotonic import isotonic_regression
+
+from aegis.stats import NAN, Estimate, Floats, draw_counts, with_interval
+
+SAMPLE_RATE_HZ = 16_000
+N_WINDOWS = 10
+WINDOW = 3 * SAMPLE_RATE_HZ
+EDGE = SAMPLE_RATE_HZ // 20
+MIN_USABLE = SAMPLE_RATE_HZ
+ORIENTATIONS = ("higher", "lower", "attacker")
+MIN_TAIL = 10
+N_DRAWS = 2_000
+_BLOCK_TRIALS = 1024
+
+Interval = tuple[int, int]
+Window = tuple[Interval, ...]
+Bools = NDArray[np.bool_]
+
+
+# --- sampling speech -------------------------------------------------------------------
+
+
+def usable_intervals(intervals: Sequence[Interval], edge: int = EDGE) -> list[Interval]:
+    """Merge overlapping intervals in time order, then take ``edge`` samples off both ends."""
+    merged: list[list[int]] = []
+    for start, end in sorted(intervals):
+        if end < start:
+            raise ValueError(f"interval [{start}, {end}) ends before it starts")
+        if merged and start < merged[-1][1]:
+            merged[-1][1] = max(merged[-1][1], end)
+        else:
+            merged.append([start, end])
+    return [(start + edge, end - edge) for start, end in merged if end - start > 2 * edge]
+
+
+def usable_samples(intervals: Sequence[Interval]) -> int:
+    """How many samples the intervals hold."""
+    return sum(end - start for start, end in intervals)
+
+
+def place_windows(
+    intervals: Sequence[Interval],
+    n_windows: int = N_WINDOWS,
+    length: int = WINDOW,
+    min_usable: int = MIN_USABLE,
+) -> list[Window]:
+    """At most ``n_windows`` equispaced windows over usable intervals laid end to end.
+
+    Windows do not overlap (ours): there are as many as fit whole, the first at the start
+    and the last at the end; a single one lies in the middle. Less speech than a window
+    gives one shorter window, less than ``min_usable`` samples none. A window that runs
+    over an interval's end continues in the next interval, so it is a tuple of intervals.
+    """
+    total = usable_samples(intervals)
+    if total < min_usable:
+        return []
+    length = min(length, total)
+    count = max(1, min(n_windows, total // length))
+    starts = np.linspace(0, total - length, count) if count > 1 else [(total - length) / 2]
+    return [_pieces(intervals, round(start), length) for start in starts]
+
+
+def _pieces(intervals: Sequence[Interval], start: int, length: int) -> Window:
+    """The samples ``[start, start + length)`` of the concatenated intervals."""
+    pieces, at = [], 0
+    for first, last in intervals:
+        low, high = max(start, at), min(start + length, at + last - first)
+        if low < high:
+            pieces.append((first + low - at, first + high - at))
+        at += last - first
+    return tuple(pieces)
+
+
+def split_intervals(intervals: Sequence[Interval], part: int = WINDOW) -> list[list[Interval]]:
+    """Two disjoint halves of the speech, alternating parts of ``part`` samples.
+
+    Less than two parts is cut in the middle.
+    """
+    total = usable_samples(intervals)
+    part = min(part, max(1, (total + 1) // 2))
+    halves: list[list[Interval]] = [[], []]
+    for index, start in enumerate(range(0, total, part)):
+        halves[index % 2].extend(_pieces(intervals, start, min(part, total - start)))
+    return halves
+
+
+def window_signal(samples: NDArray[np.float32], window: Window) -> NDArray[np.float32]:
+    """The sound of one window, its intervals joined."""
+    return np.concatenate([samples[start:end] for start, end in window])
+
+
+def profile_vector(windows: ArrayLike, centre: ArrayLike | None = None) -> Floats:
+    """Window embeddings of shape (n, d), each normalised, averaged, normalised again.
+
+    ``centre`` is a cohort mean of normalised vectors; it is taken off each normalised
+    window, which is then normalised again.
+
+    Raises
+    ------
+    ValueError
+        No window, a value that is not finite, or a vector of length 0.
+    """
+    vectors = np.asarray(windows, dtype=np.float64)
+    if vectors.ndim != 2 or not len(vectors):
+        raise ValueError(f"window embeddings have shape {vectors.shape}, expected (n, d), n > 0")
+    vectors = _unit(vectors)
+    if centre is not None:
+        vectors = _unit(vectors - np.asarray(centre, dtype=np.float64))
+    mean: Floats = _unit(vectors.mean(axis=0, keepdims=True))[0]
+    return mean
+
+
+def _unit(vectors: Floats) -> Floats:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not (np.isfinite(lengths) & (lengths > 0)).all():
+        raise ValueError("an embedding is zero, NaN or infinite")
+    unit: Floats = vectors / lengths
+    return unit
+
+
+def judge_eligibility(
+    usable: int, has_interval: bool, heard: bool = True
+) -> tuple[str, str | None]:
+    """Status and reason of a profile in one condition and region kind.
+
+    ``not_applicable``: it has no interval of this kind; ``unknown``: it has, and the
+    sound is missing or shorter than a second.
+    """
+    if not has_interval:
+        return "not_applicable", "no interval of this kind"
+    if not heard:
+        return "unknown", "no waveform in this condition"
+    if usable < MIN_USABLE:
+        return "unknown", "less than one second of usable speech"
+    return "ok", None
+
+
+# --- trials ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Trials as columns of one length; ``cluster`` is what a bootstrap draw resamples.
+
+    ``groups`` names every cluster of the population, with trials or without.
+    """
+
+    enrol: NDArray[Any]
+    test: NDArray[Any]
+    cluster: NDArray[Any]
+    target: Bools
+    score: Floats
+    groups: tuple[str, ...]
+
+
+def build_final_trials(
+    enrol: Mapping[str, Floats], test: Mapping[str, Floats], recording: Mapping[str, str]
+) -> Trials:
+    """Trials within each conversation, from unit vectors by profile.
+
+    ``recording`` gives the conversation of every profile; profiles that lack one side
+    take no part on that side.
+    """
+    pairs = [(a, b) for a in sorted(enrol) for b in sorted(test) if recording[a] == recording[b]]
+    groups = tuple(sorted({recording[name] for name in {*enrol, *test}}))
+    return _trials(enrol, test, pairs, [recording[a] for a, _ in pairs], groups)
+
+
+def build_shared_trials(enrol: Mapping[str, Floats], test: Mapping[str, Floats]) -> Trials:
+    """Every enrolment profile against every test profile; clusters are source profiles."""
+    names = sorted(enrol.keys() & test.keys())
+    pairs = [(a, b) for a in names for b in names]
+    return _trials(enrol, test, pairs, [a for a, _ in pairs], tuple(names))
+
+
+def _trials(
+    enrol: Mapping[str, Floats],
+    test: Mapping[str, Floats],
+    pairs: Sequence[tuple[str, str]],
+    clusters: Sequence[str],
+    groups: tuple[str, ...],
+) -> Trials:
+    a_names, b_names = sorted(enrol), sorted(test)
+    first, second = (np.array([pair[side] for pair in pairs], dtype=object) for side in (0, 1))
+    if not pairs:
+        return Trials(first, second, first, np.zeros(0, bool), np.zeros(0), groups)
+    cosine = np.stack([enrol[n] for n in a_names]) @ np.stack([test[n] for n in b_names]).T
+    at_a, at_b = ({name: i for i, name in enumerate(names)} for names in (a_names, b_names))
+    score = cosine[[at_a[name] for name in first], [at_b[name] for name in second]]
+    return Trials(first, second, np.array(clusters, object), first == second, score, groups)
+
+
+def keep_profiles(trials: Trials, profiles: set[str]) -> Trials:
+    """The trials whose two profiles both belong to ``profiles``; the clusters stay."""
+    kept = np.array(
+        [a in profiles and b in profiles for a, b in zip(trials.enrol, trials.test, strict=True)],
+        dtype=bool,
+    )
+    return Trials(
+        trials.enrol[kept], trials.test[kept], trials.cluster[kept], trials.target[kept],
+        trials.score[kept], trials.groups,
+    )  # fmt: skip
+
+
+# --- error rates --------------------------------------------------------------------------
+
+
+def _check_scores(score: ArrayLike, target: ArrayLike) -> tuple[Floats, Bools]:
+    scores, targets = np.asarray(score, dtype=np.float64), np.asarray(target, dtype=bool)
+    if scores.shape != targets.shape or scores.ndim != 1:
+        raise ValueError(f"{scores.shape} scores against {targets.shape} labels")
+    if np.isnan(scores).any():
+        raise ValueError(f"{int(np.isnan(scores).sum())} of {len(scores)} scores are NaN")
+    missing = [
+        name for name, held in (("target", targets), ("non-target", ~targets)) if not held.any()
+    ]
+    if missing:
+        raise ValueError(f"no {' and no '.join(missing)} trials")
+    return scores, targets
+
+
+def equal_error_rate(score: ArrayLike, target: ArrayLike, orientation: str = "higher") -> float:
+    """Equal error rate of a step ROC with equal scores grouped.
+
+    The false-acceptance and false-rejection rates are interpolated linearly between the
+    two steps around their crossing. O(n log n).
+
+    Returns
+    -------
+    float
+        Share in [0, 1]; NaN when all scores are equal: a constant tells nothing.
+
+    Raises
+    ------
+    ValueError
+        A class is empty or a score is NaN; the message names them.
+    """
+    scores, targets = _check_scores(score, target)
+    if orientation == "attacker":
+        return min(equal_error_rate(scores, targets, side) for side in ("higher", "lower"))
+    if orientation not in ORIENTATIONS:
+        raise ValueError(f"orientation {orientation!r}; known: {', '.join(ORIENTATIONS)}")
+    if scores.min() == scores.max():
+        return NAN
+    false_alarm, miss = error_curve(scores if orientation == "higher" else -scores, targets)
+    return float(_crossing(false_alarm[None], miss[None])[0])
+
+
+def attacker_orientation(score: ArrayLike, target: ArrayLike) -> str:
+    """``higher`` or ``lower``, whichever links better on the full sample."""
+    higher = equal_error_rate(score, target, "higher")
+    return "lower" if equal_error_rate(score, target, "lower") < higher else "higher"
+
+
+def error_curve(scores: Floats, targets: Bools) -> tuple[Floats, Floats]:
+    """False-acceptance and miss rates at every distinct threshold, accepting all first."""
+    order = np.argsort(scores, kind="stable")
+    ends = _group_ends(scores[order])
+    miss = np.concatenate([[0.0], np.cumsum(targets[order])[ends] / targets.sum()])
+    passed = np.cumsum(~targets[order])[ends] / (~targets).sum()
+    return 1.0 - np.concatenate([[0.0], passed]), miss
+
+
+def _group_ends(ordered: Floats) -> NDArray[np.intp]:
+    """Index of the last of each run of equal scores."""
+    return np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+
+
+def _crossing(false_alarm: Floats, miss: Floats) -> Floats:
+    """Where two monotone curves of shape (draws, points) cross, interpolated; NaN if undefined."""
+    gap = false_alarm - miss
+    after = np.argmax(gap <= 0, axis=1)
+    row = np.arange(len(gap))
+    before = np.maximum(after - 1, 0)
+    high, low = gap[row, before], gap[row, after]
+    share = np.divide(high, high - low, out=np.zeros_like(high), where=high > low)
+    rate: Floats = miss[row, before] + share * (miss[row, after] - miss[row, before])
+    return rate
+
+
+def hull_error_rate(score: ArrayLike, target: ArrayLike) -> float:
+    """Equal error rate on the convex hull of the ROC (a lower envelope; diagnostic)."""
+    scores, targets = _check_scores(score, target)
+    false_alarm, miss = error_curve(scores, targets)
+    hull: list[tuple[float, float]] = []
+    for x, y in zip(false_alarm[::-1], miss[::-1], strict=True):
+        while len(hull) > 1 and _turns_up(hull[-2], hull[-1], (x, y)):
+            hull.pop()
+        hull.append((float(x), float(y)))
+    points = np.array(hull[::-1])
+    return float(_crossing(points[None, :, 0], points[None, :, 1])[0])
+
+
+def _turns_up(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
+    return (b[0] - a[0]) * (c[1] - a[1]) <= (b[1] - a[1]) * (c[0] - a[0])
+
+
+@dataclass(frozen=True)
+class TailRate:
+    """True-positive rate at a false-positive rate, with the support behind it."""
+
+    tpr: float
+    fpr: float
+    threshold: float
+    n_tail: int
+    """Non-target trials that the asked rate allows: ``floor(fpr * n)``."""
+    resolvable: bool
+    reason: str | None = None
+
+
+def tpr_at_fpr(score: ArrayLike, target: ArrayLike, fpr: float) -> TailRate:
+    """Largest true-positive rate whose false-positive rate does not exceed ``fpr``.
+
+    Fewer than ten non-target trials in the tail: the value is given and flagged.
+    """
+    scores, targets = _check_scores(score, target)
+    if not 0 < fpr < 1:
+        raise ValueError(f"fpr is {fpr}, expected a share between 0 and 1")
+    non_target = np.sort(scores[~targets])[::-1]
+    n_tail = math.floor(fpr * len(non_target) + 1e-9)
+    # All scores above the first non-target that may not pass are accepted.
+    threshold = float(non_target[n_tail])
+    reason = None if n_tail >= MIN_TAIL else f"not resolvable: {n_tail} non-targets in the tail"
+    reached = float((non_target > threshold).mean())
+    tpr = float((scores[targets] > threshold).mean())
+    return TailRate(tpr, reached, threshold, n_tail, reason is None, reason)
+
+
+def log_likelihood_ratio_cost(llr: ArrayLike, target: ArrayLike) -> float:
+    """Cllr in bits of natural-log likelihood ratios: 0 is perfect, 1 says nothing."""
+    scores, targets = _check_scores(llr, target)
+    loss = np.logaddexp(0.0, np.where(targets, -scores, scores)) / math.log(2)
+    return float((loss[targets].mean() + loss[~targets].mean()) / 2)
+
+
+def minimum_cost(score: ArrayLike, target: ArrayLike) -> float:
+    """minCllr: Cllr of the best monotone recalibration (pool adjacent violators)."""
+    scores, targets = _check_scores(score, target)
+    order = np.argsort(scores, kind="stable")
+    ends = _group_ends(scores[order])
+    n_target = np.diff(np.cumsum(targets[order])[ends], prepend=0).astype(float)
+    n_group = np.diff(ends, prepend=-1).astype(float)
+    share = np.clip(isotonic_regression(n_target / n_group, sample_weight=n_group), 0.0, 1.0)
+    with np.errstate(divide="ignore"):
+        llr = np.log(share) - np.log1p(-share) - math.log(targets.sum() / (~targets).sum())
+    return log_likelihood_ratio_cost(np.repeat(llr, n_group.astype(int)), targets[order])
+
+
+# --- intervals -----------------------------------------------------------------------------
+
+
+def bootstrap_eer(
+    trials: Trials, rng: np.random.Generator, orientation: str = "attacker", n_draws: int = N_DRAWS
+) -> Estimate:
+    """EER with its interval; a draw weights each trial by its cluster's count.
+
+    A draw in which one class has no weight is dropped and counted.
+    """
+    value, side = _oriented(trials, orientation)
+    base = Estimate(value, n_items=len(trials.score), n_clusters=len(trials.groups))
+    if math.isnan(value):
+        return replace(base, status="not_applicable", reason="all scores are equal")
+    if len(trials.groups) < 2:
+        return replace(base, status="unknown", reason="one cluster: interval not estimable")
+    counts = np.concatenate(draw_counts(len(trials.groups), n_draws, rng))
+    return with_interval(base, weighted_eer(trials, counts, side))
+
+
+def eer_difference(
+    a: Trials,
+    b: Trials,
+    rng: np.random.Generator,
+    orientation: str = "attacker",
+    n_draws: int = N_DRAWS,
+) -> Estimate:
+    """EER of ``b`` minus EER of ``a`` on the profiles that have a target trial in both.
+
+    Both sides take the same draw. Values of unmatched groups are never subtracted.
+    """
+    matched = set(a.enrol[a.target]) & set(b.enrol[b.target])
+    first, second = keep_profiles(a, matched), keep_profiles(b, matched)
+    groups = tuple(sorted(set(first.cluster) | set(second.cluster)))
+    first, second = (replace(side, groups=groups) for side in (first, second))
+    lacking = [side for side in (first, second) if side.target.all() or not side.target.any()]
+    if lacking:
+        reason = "no matched profiles" if not matched else "no matched non-target trials"
+        return Estimate(NAN, n_items=len(matched), status="not_applicable", reason=reason)
+    (value_a, side_a), (value_b, side_b) = (
+        _oriented(side, orientation) for side in (first, second)
+    )
+    base = Estimate(value_b - value_a, n_items=len(matched), n_clusters=len(groups))
+    if math.isnan(base.value):
+        return replace(base, status="not_applicable", reason="all scores are equal")
+    if len(groups) < 2:
+        return replace(base, status="unknown", reason="one cluster: interval not estimable")
+    counts = np.concatenate(draw_counts(len(groups), n_draws, rng))
+    drawn = weighted_eer(second, counts, side_b) - weighted_eer(first, counts, side_a)
+    return with_interval(base, drawn)
+
+
+def _oriented(trials: Trials, orientation: str) -> tuple[float, str]:
+    """The point value, and the side that every draw uses."""
+    side = orientation
+    if orientation == "attacker":
+        side = attacker_orientation(trials.score, trials.target)
+    return equal_error_rate(trials.score, trials.target, side), side
+
+
+def weighted_eer(trials: Trials, counts: Floats, orientation: str) -> Floats:
+    """EER under each row of cluster counts (shape (draws, clusters), in order of ``groups``).
+
+    Trials are sorted once and cut into blocks at ends of equal scores; weighted errors at
+    block edges come from one matrix product, and only the block of the crossing is summed
+    trial by trial. NaN where a class has no weight or one score holds all of it.
+    """
+    sign = 1.0 if orientation == "higher" else -1.0
+    order = np.argsort(sign * trials.score, kind="stable")
+    scores, targets = sign * trials.score[order], trials.target[order]
+    cluster = _positions(trials)[order]
+    edges = _block_edges(scores)
+    # Counts are whole numbers, so sums are exact and block edges agree with trial sums.
+    miss, passed = (_reached(held, cluster, edges, counts) for held in (targets, ~targets))
+    valid = (miss[:, -1] > 0) & (passed[:, -1] > 0)
+    total_miss, total_passed = (
+        np.where(valid, side[:, -1], 1.0)[:, None] for side in (miss, passed)
+    )
+    gap = (1.0 - passed / total_passed) - miss / total_miss
+    chosen = np.argmax(gap <= 0, axis=1) - 1
+    rates = np.full(len(counts), NAN)
+    for block in np.unique(chosen[valid]):
+        rows = np.flatnonzero(valid & (chosen == block))
+        part = slice(edges[block], edges[block + 1])
+        ends, weight = _group_ends(scores[part]), counts[np.ix_(rows, cluster[part])]
+        missed = _continued(miss[rows, block], weight * targets[part], ends) / total_miss[rows]
+        gone = _continued(passed[rows, block], weight * ~targets[part], ends) / total_passed[rows]
+        rates[rows] = _crossing(1.0 - gone, missed)
+    rates[valid] = np.where(_one_score(trials, counts[valid]), NAN, rates[valid])
+    return rates
+
+
+def _positions(trials: Trials) -> NDArray[np.intp]:
+    """The place of each trial's cluster in ``groups``."""
+    at = {name: index for index, name in enumerate(trials.groups)}
+    return np.array([at[name] for name in trials.cluster], dtype=np.intp)
+
+
+def _reached(
+    held: Bools, cluster: NDArray[np.intp], edges: NDArray[np.intp], counts: Floats
+) -> Floats:
+    """Weighted number of the trials ``held`` below each block edge: shape (draws, blocks + 1)."""
+    n_blocks, n_clusters = len(edges) - 1, counts.shape[1]
+    block = np.searchsorted(edges, np.flatnonzero(held), side="right") - 1
+    flat = np.bincount(cluster[held] * n_blocks + block, minlength=n_clusters * n_blocks)
+    sums = counts @ flat.reshape(n_clusters, n_blocks).astype(np.float64)
+    return np.hstack([np.zeros((len(counts), 1)), np.cumsum(sums, axis=1)])
+
+
+def _continued(start: Floats, weight: Floats, ends: NDArray[np.intp]) -> Floats:
+    """Running sums from ``start`` on, at the start and at each end of equal scores."""
+    return np.column_stack([start, start[:, None] + np.cumsum(weight, axis=1)[:, ends]])
+
+
+def _block_edges(ordered: Floats) -> NDArray[np.intp]:
+    """Cut sorted scores into blocks of at least ``_BLOCK_TRIALS``, never inside equal scores."""
+    ends = _group_ends(ordered) + 1
+    wanted = np.arange(_BLOCK_TRIALS, len(ordered), _BLOCK_TRIALS)
+    inner = np.unique(ends[np.searchsorted(ends, wanted)]) if len(wanted) else wanted
+    return np.concatenate([[0], inner[inner < len(ordered)], [len(ordered)]]).astype(np.intp)
+
+
+def _one_score(trials: Trials, counts: Floats) -> Bools:
+    """Draws in which all weighted trials have one and the same score."""
+    low = np.full(len(trials.groups), np.inf)
+    high = np.full(len(trials.groups), -np.inf)
+    where = _positions(trials)
+    np.minimum.at(low, where, trials.score)
+    np.maximum.at(high, where, trials.score)
+    drawn = counts > 0
+    lowest = np.where(drawn, low, np.inf).min(axis=1)
+    same: Bools = lowest == np.where(drawn, high, -np.inf).max(axis=1)
+    return same
