@@ -242,7 +242,7 @@ def _typed(name: str, column: pd.Series, kind: str) -> pd.Series:
     kind = kind.rstrip("?")
     if kind == "list":
         return column
-    if kind == "str" and column.map(lambda v: not (isinstance(v, str) or pd.isna(v))).any():
+    if kind == "str" and not all(isinstance(v, str) or pd.isna(v) for v in column):
         raise TableError(f"{name}: column {column.name} must hold text")
     try:
         return column.astype(_DTYPES[kind])
