@@ -1,0 +1,126 @@
+"""The site: what it shows, and what stops it."""
+
+import json
+
+import pandas as pd
+import pytest
+from toy_site import add_notebook, toy_run
+
+from aegis import site
+
+CLAIM = {
+    "label": "A toy difference",
+    "value": 0.0123,
+    "unit": "points",
+    "numerator": 1,
+    "denominator": 9,
+    "unknown": 2,
+    "not_applicable": 0,
+    "ci_low": -0.1,
+    "ci_high": 0.2,
+    "reason": None,
+}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setenv("AEGIS_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr(site, "write_generated", _only_below(tmp_path, site.write_generated))
+    return toy_run(tmp_path / "runs" / "toy")
+
+
+def _only_below(folder, write):
+    """Keep the project's own generated files out of the test."""
+
+    def wrapped(target, run, renderer):
+        if folder in target.parents:
+            write(target, run, renderer)
+
+    return wrapped
+
+
+def test_pages_state_run_engines_and_renderer(run, tmp_path):
+    built = site.render("toy", tmp_path / "out")
+    front = built.index.read_text()
+    for text in ("toy", "converter world", "embedded engines only", built.renderer):
+        assert text in front
+    page = (tmp_path / "out/runs/toy/notebooks/13_contrasts.html").read_text()
+    assert "<td>1</td>" in page
+    assert 'href="00_corpora.html"' in page
+    assert built.n_pages >= 3
+
+
+def test_front_page_numbers_come_from_claims(run, tmp_path):
+    run.write("claims", pd.DataFrame([CLAIM | {"claim_id": "x", "status": "ok"}]))
+    text = site.render("toy", tmp_path / "out").index.read_text()
+    assert "A toy difference" in text
+    assert "0.0123 points (1 of 9; 2 unknown, 0 not applicable)" in text
+
+
+def test_an_interval_across_zero_is_no_equality():
+    text = site.sentence(CLAIM)
+    assert "crosses zero: neither a difference nor equivalence" in text
+    assert "(1 of 9; 2 unknown, 0 not applicable)" in text
+    assert "n/a (no trials)" in site.sentence(CLAIM | {"value": None, "reason": "no trials"})
+
+
+def test_no_external_scripts_are_left(run, tmp_path):
+    cdn = '<script src="https://cdn.example.org/require.js"></script><p>kept</p>'
+    add_notebook(run, "00_corpora", "Text.", html=cdn)
+    site.render("toy", tmp_path / "out")
+    page = (tmp_path / "out/runs/toy/notebooks/00_corpora.html").read_text()
+    assert "cdn.example.org" not in page
+    assert "kept" in page
+
+
+def test_a_changed_notebook_stops_the_build(run, tmp_path):
+    notebook = run.root / "notebooks" / "00_corpora.ipynb"
+    notebook.write_text(notebook.read_text().replace("Six", "Seven"))
+    with pytest.raises(site.SiteError, match="00_corpora: the notebook changed since its receipt"):
+        site.render("toy", tmp_path / "out")
+
+
+def test_a_run_without_notebooks_says_what_to_do(run, tmp_path):
+    for notebook in (run.root / "notebooks").iterdir():
+        notebook.unlink()
+    with pytest.raises(site.SiteError, match="no executed notebooks; start with `aegis run`"):
+        site.render("toy", tmp_path / "out")
+
+
+def test_broken_links_stop_the_build(run, tmp_path):
+    add_notebook(run, "00_corpora", "See [nothing](nowhere.html).")
+    with pytest.raises(
+        site.SiteError, match=r"1 broken links, e\.g\. 00_corpora\.html -> nowhere"
+    ):
+        site.render("toy", tmp_path / "out")
+
+
+@pytest.mark.parametrize("kind", ["identifier", "turn", "file", "path", "key"])
+def test_what_must_not_be_published_stops_the_build(run, tmp_path, kind):
+    run.write("mentions", run.read("mentions").assign(text="Doris Webber"))
+    run.write("file_map", run.read("file_map").assign(file="visit of Doris.wav"))
+    leaks = {
+        "identifier": "Doris Webber",
+        "turn": " ".join(run.read("turns")["text"].iloc[0].split()[:8]),
+        "file": "visit of Doris.wav",
+        "path": str(site.PROJECT),
+        "key": "sk-" + "a1" * 15,
+    }
+    add_notebook(run, "00_corpora", "Text.", html=f"<p>{leaks[kind]}</p>")
+    with pytest.raises(site.SiteError, match=r"not publishable.*00_corpora\.html"):
+        site.render("toy", tmp_path / "out")
+
+
+def test_every_listed_notebook_exists_as_source():
+    import yaml
+
+    config = yaml.safe_load((site.PROJECT / "_quarto.yml").read_text())
+    listed = [p for p in site._chapters(config["book"]["chapters"]) if p.endswith(".ipynb")]
+    sources = {p.stem for p in (site.PROJECT / "notebooks").rglob("*.py")}
+    assert {p.rsplit("/", 1)[1].removesuffix(".ipynb") for p in listed} == sources
+    assert config["execute"]["enabled"] is False
+
+
+def test_receipts_are_json_with_a_hash(run):
+    receipt = json.loads((run.root / "receipts" / "00_corpora.json").read_text())
+    assert len(receipt["notebook_sha256"]) == 64
