@@ -35,7 +35,7 @@ class Recording:
 
     @property
     def duration_s(self) -> float:
-        return self.samples.shape[1] / self.sample_rate_hz
+        return float(self.samples.shape[1] / self.sample_rate_hz)
 
 
 def read_audio(path: Path) -> Recording:

@@ -70,7 +70,8 @@ _UNIT_NAMES = {
     "µg": "mcg", "ug": "mcg", "gram": "g", "grams": "g", "gramme": "g", "grammes": "g",
     "kilogram": "kg", "kilograms": "kg", "kilo": "kg", "kilos": "kg",
     "kilogramme": "kg", "kilogrammes": "kg", "milliliter": "ml", "milliliters": "ml",
-    "millilitre": "ml", "millilitres": "ml", "mls": "ml", "percent": "%", "centimeters": "cm", "centimetres": "cm", "centimètres": "cm",
+    "millilitre": "ml", "millilitres": "ml", "mls": "ml",
+    "percent": "%", "centimeters": "cm", "centimetres": "cm", "centimètres": "cm",
 }  # fmt: skip
 _UNITS = set(_UNIT_NAMES.values()) | set(
     words(

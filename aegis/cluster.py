@@ -124,10 +124,9 @@ def _keep_traceback(run: Run, record_path: Path) -> None:
 ATTEMPTS = 3
 """How often an item is tried whose worker dies."""
 _OUTSTANDING_PER_WORKER = 4
-_ONE_THREAD = {
-    name: "1"
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCH_NUM_THREADS")
-}
+_ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCH_NUM_THREADS"), "1"
+)
 _current_stage = ""
 
 

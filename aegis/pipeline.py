@@ -1,16 +1,35 @@
 """The study's wiring and how it is run.
 
 :data:`STAGES` is the only place that says which notebook reads and writes which
-table. A name with ``?`` may be absent.
+table. A name with ``?`` may be absent. :func:`run_study` executes, in that order,
+the notebooks whose receipts no longer hold; :func:`status` says why. A stage is
+done by its own receipt only: papermill ends well also when a kernel calls
+``sys.exit(0)``.
 """
 
 from __future__ import annotations
 
+import difflib
+import json
+import logging
 import os
+import secrets
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from aegis.tables import PROJECT
+import filelock
+
+from aegis import receipts
+from aegis.audio import write_bytes
+from aegis.cluster import local_cluster
+from aegis.errors import ParamError, RunLocked, StageFailed
+from aegis.monitor import Monitor
+from aegis.params import StudyParams, Value, read_declarations
+from aegis.tables import PROJECT, Run, open_run
 
 
 @dataclass(frozen=True)
@@ -81,3 +100,258 @@ def find_notebooks(folder: Path | None = None) -> dict[str, Path]:
     folder = folder or notebooks_folder()
     places = {path.stem: path for path in [*folder.glob("appendix/*.py"), *folder.glob("*.py")]}
     return {name: places[name] for name in STAGES if name in places}
+
+
+def stage_order(params: StudyParams, notebooks: Mapping[str, Path]) -> list[str]:
+    """The profile's stages that exist, in the order of :data:`STAGES`."""
+    return [name for name in notebooks if name in params.notebooks]
+
+
+def find_stage(text: str, names: Sequence[str]) -> str:
+    """A stage by its name or by an unambiguous beginning of it (``03``).
+
+    Raises
+    ------
+    ParamError
+        None or several fit.
+    """
+    fits = [name for name in names if name == text] or [n for n in names if n.startswith(text)]
+    if len(fits) != 1:
+        near = difflib.get_close_matches(text, names)
+        hint = f", did you mean {near[0]!r}?" if near else f"; known: {', '.join(names)}"
+        raise ParamError(f"{text}: {len(fits)} stages have that name{hint}")
+    return fits[0]
+
+
+def effective_parameters(
+    params: StudyParams, stage: str, notebook: Path, run: Run
+) -> dict[str, Value]:
+    """What the notebook will see: its defaults, the profile's values, the run's name."""
+    values = {name: item.default for name, item in read_declarations(notebook).items()}
+    values |= dict(params.values.get(stage, {}))
+    if "run_name" in values:
+        values["run_name"] = run.root.name
+    return values
+
+
+def status(params: StudyParams, run: Run) -> dict[str, list[str]]:
+    """Stage -> why it must run (empty: up to date)."""
+    notebooks = find_notebooks()
+    return {
+        name: receipts.stale_reasons(
+            run,
+            name,
+            notebooks[name],
+            effective_parameters(params, name, notebooks[name], run),
+            STAGES[name].reads,
+        )
+        for name in stage_order(params, notebooks)
+    }
+
+
+@dataclass(frozen=True)
+class StageOutcome:
+    """One line of the summary; ``executed`` is False where the receipt still held."""
+
+    stage: str
+    executed: bool
+    wall_s: float
+    counts: dict[str, int]
+    reasons: tuple[str, ...]
+
+
+def run_study(
+    params: StudyParams,
+    run_name: str | None = None,
+    only: str | None = None,
+    start: str | None = None,
+    force: bool = False,
+    scheduler: str | None = None,
+    workers: int | None = None,
+) -> list[StageOutcome]:
+    """Execute the stages of a profile that are not up to date, in order.
+
+    Parameters
+    ----------
+    only, start
+        One stage; the first stage to look at. Stages before it are taken as they are.
+    force
+        Execute even what is up to date (finished items are still reused).
+    scheduler
+        Address of a running Dask scheduler; default: a local cluster of ``workers``.
+
+    Raises
+    ------
+    StageFailed
+        A notebook failed, its kernel died, or it ended without its receipt.
+    RunLocked
+        Another process works on this run.
+    """
+    notebooks = find_notebooks()
+    order = _selection(stage_order(params, notebooks), only, start)
+    run = open_run(run_name or params.run_name, create=True)
+    outcomes = []
+    with _locked(run), Monitor(run) as monitor, ExitStack() as stack:
+        address = scheduler
+        for name in order:
+            values = effective_parameters(params, name, notebooks[name], run)
+            reads = STAGES[name].reads
+            reasons = receipts.stale_reasons(run, name, notebooks[name], values, reads)
+            if not reasons and not force:
+                monitor.say(f"{name}: up to date")
+                outcomes.append(_outcome(run, name, False, ()))
+                continue
+            address = address or stack.enter_context(local_cluster(workers or n_cores()))
+            monitor.begin(name, reasons)
+            execute_notebook(run, name, notebooks[name], values, address, monitor)
+            outcomes.append(_outcome(run, name, True, tuple(reasons)))
+            monitor.end(outcomes[-1].wall_s, outcomes[-1].counts)
+    return outcomes
+
+
+def _selection(order: list[str], only: str | None, start: str | None) -> list[str]:
+    if only is not None:
+        return [find_stage(only, order)]
+    return order if start is None else order[order.index(find_stage(start, order)) :]
+
+
+def n_cores() -> int:
+    """Cores that this process may use."""
+    return (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+
+
+def _outcome(run: Run, name: str, executed: bool, reasons: tuple[str, ...]) -> StageOutcome:
+    receipt = receipts.read_receipt(run, name) or {}
+    wall_s = float(receipt.get("executed", {}).get("wall_s", 0.0)) if executed else 0.0
+    return StageOutcome(name, executed, wall_s, dict(receipt.get("counts", {})), reasons)
+
+
+@contextmanager
+def _locked(run: Run) -> Iterator[None]:
+    """Hold the run folder; kernels started below know that it is held for them."""
+    path = run.root / ".lock"
+    lock = filelock.FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout as error:
+        raise RunLocked(f"run {run.root.name!r}: another process is working on it") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    """Set environment variables for the kernels started inside the block."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def execute_notebook(
+    run: Run,
+    name: str,
+    notebook: Path,
+    values: Mapping[str, Value],
+    scheduler: str,
+    monitor: Monitor,
+) -> None:
+    """Run one notebook through papermill and require the receipt of this very execution.
+
+    The copy being executed lies in ``failed/`` and moves to ``notebooks/`` in the end.
+
+    Raises
+    ------
+    StageFailed
+        An error in a cell, a dead kernel, or no receipt that carries this execution's token.
+    """
+    import jupytext
+    import papermill
+
+    _check_kernel()
+    defaults = {key: item.default for key, item in read_declarations(notebook).items()}
+    changed = {key: value for key, value in values.items() if value != defaults[key]}
+    token, began = secrets.token_hex(16), time.perf_counter()
+    failed = run.root / "failed" / f"{name}.ipynb"
+    failed.parent.mkdir(exist_ok=True)
+    surroundings = {
+        "AEGIS_SCHEDULER": scheduler,
+        "AEGIS_TOKEN": token,
+        "AEGIS_LOCKED": str(run.root / ".lock"),
+        "AEGIS_RUNS": str(run.root.parent.resolve()),
+        "JUPYTER_PREFER_ENV_PATH": "1",
+    }
+    # papermill's own check of parameters does not understand `str | None`; ours is in params.
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    problem = ""
+    with _environment(**surroundings):
+        try:
+            papermill.execute_notebook(
+                jupytext.read(notebook),
+                str(failed),
+                parameters=changed,
+                kernel_name="python3",
+                language="python",
+                cwd=str(PROJECT),
+                progress_bar=False,
+                extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
+            )
+        except papermill.PapermillExecutionError as error:
+            problem = f"{error.ename}: {error.evalue}"
+        except RuntimeError as error:  # nbclient's DeadKernelError and start-up failures
+            problem = f"the kernel died ({error})"
+    receipt = receipts.read_receipt(run, name) or {}
+    if not problem and receipt.get("token") != token:
+        problem = "it ended without its receipt"
+    _tidy(failed, values)
+    if problem:
+        where = failed.relative_to(run.root.parent).as_posix()
+        raise StageFailed(f"{name}: {problem}; the executed copy is {where}")
+    final = run.root / "notebooks" / failed.name
+    final.parent.mkdir(exist_ok=True)
+    os.replace(failed, final)
+    receipt["executed"] = {
+        "file": run.relative(final),
+        "sha256": receipts.file_sha256(final),
+        "wall_s": time.perf_counter() - began,
+        "peak_memory_mb": monitor.peak_mb,
+    }
+    receipts.write_receipt(run, receipt)
+
+
+def _check_kernel() -> None:
+    """Make sure that ``python3`` is this environment's kernel and no user's own."""
+    from jupyter_client.kernelspec import KernelSpecManager
+
+    program = KernelSpecManager().get_kernel_spec("python3").argv[0]
+    here = Path(sys.executable).parent
+    if os.path.isabs(program) and Path(program).parent != here:
+        raise StageFailed(f"the kernelspec python3 starts {program}, not the Python of {here}")
+
+
+def _tidy(notebook: Path, values: Mapping[str, Value]) -> None:
+    """Take out of an executed notebook what tells of the machine: absolute paths."""
+    if not notebook.exists():
+        return
+    content = json.loads(notebook.read_text("utf-8"))
+    said = content["metadata"].get("papermill", {})
+    kept = ("version", "start_time", "end_time", "duration")
+    content["metadata"]["papermill"] = {key: said[key] for key in kept if key in said}
+    text = json.dumps(content, indent=1, ensure_ascii=False)
+    given = [
+        v for value in values.values() for v in (value if isinstance(value, list) else [value])
+    ]
+    for value in given:
+        if isinstance(value, str) and os.path.isabs(value) and len(value) > 1:
+            text = text.replace(json.dumps(json.dumps(value)[1:-1])[1:-1], "path withheld")
+    write_bytes(notebook, text.encode())

@@ -1,5 +1,7 @@
 """Receipts: what a stage did, from what, and whether that still holds.
 
+Unit: one stage of one run.
+
 A receipt is ``runs/<run>/receipts/<stage>.json``, written last and atomically. It
 holds hashes, never original words, names or paths outside the run. Source code is
 hashed without comments and docstrings, over everything that a file imports inside
@@ -19,6 +21,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from aegis.audio import write_bytes
 from aegis.tables import PROJECT, Run
 
 PACKAGE = Path(__file__).resolve().parent
@@ -45,6 +48,12 @@ def read_receipt(run: Run, stage: str) -> dict[str, Any] | None:
     except (FileNotFoundError, ValueError):
         return None
     return content if isinstance(content, dict) else None
+
+
+def write_receipt(run: Run, receipt: Mapping[str, Any]) -> None:
+    """Write a receipt in one step."""
+    content = json.dumps(receipt, indent=1, ensure_ascii=False, default=plain)
+    write_bytes(receipt_path(run, receipt["stage"]), content.encode())
 
 
 def file_sha256(path: Path) -> str | None:
@@ -239,3 +248,78 @@ def _withheld(value: Any) -> Any:
     if isinstance(value, str) and (os.path.isabs(value) or value.startswith(("~", ".."))):
         return f"path:{digest(value)[:16]}"
     return value
+
+
+# --- staleness ------------------------------------------------------------------------
+
+
+def stale_reasons(
+    run: Run, stage: str, notebook: Path, parameters: Mapping[str, Any], reads: Iterable[str]
+) -> list[str]:
+    """Why a stage must run, in words; empty when its receipt still holds.
+
+    Parameters
+    ----------
+    parameters
+        The effective values, as the notebook would see them.
+    reads
+        The tables that it is wired to read.
+    """
+    receipt = read_receipt(run, stage)
+    if receipt is None:
+        return ["not run yet"]
+    if "executed" not in receipt:
+        return ["the executed notebook was not recorded"]
+    reasons = []
+    if receipt["notebook"] != file_sha256(notebook):
+        reasons.append("the notebook changed")
+    reasons += _differences("code", receipt["code"], code_hashes(notebook), skip={"."})
+    reasons += _differences("parameter", receipt["parameters"], recorded(parameters))
+    reasons += _differences("files of parameter", receipt["outside"], outside_inputs(parameters))
+    reasons += _differences("outside file", receipt["used"], _used_now(receipt["used"]))
+    reasons += _differences("model card", receipt["cards"], cards())
+    reasons += _differences("package", receipt["packages"], packages())
+    names = list(reads)
+    hashed = hash_files(run.table_path(name) for name in names)
+    now = dict(zip(names, hashed, strict=True))
+    reasons += _differences("input", receipt["inputs"], now)
+    return reasons + _output_reasons(run, receipt)
+
+
+def _used_now(used: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Fingerprints now; a path that the receipt withholds cannot be looked at again."""
+    return {
+        path: old if path.startswith("path:") else fingerprint(PROJECT / path)
+        for path, old in used.items()
+    }
+
+
+def _differences(
+    kind: str, old: Mapping[str, Any], new: Mapping[str, Any], skip: Iterable[str] = ()
+) -> list[str]:
+    skipped = set(skip)
+    found = []
+    for name in sorted({*old, *new} - skipped):
+        if old.get(name) == new.get(name):
+            continue
+        if old.get(name) is None:
+            word = "is new"
+        elif new.get(name) is None:
+            word = "is gone"
+        else:
+            word = "changed"
+        found.append(f"{kind} {name} {word}")
+    return found
+
+
+def _output_reasons(run: Run, receipt: Mapping[str, Any]) -> list[str]:
+    outputs = {run.table_path(name): sha for name, sha in receipt["tables"].items()}
+    outputs |= {run.root / name: sha for name, sha in receipt["files"].items()}
+    executed = receipt["executed"]
+    outputs[run.root / executed["file"]] = executed["sha256"]
+    found = []
+    for (path, sha), now in zip(outputs.items(), hash_files(outputs), strict=True):
+        if now != sha:
+            what = "is missing" if now is None else "is not what was written"
+            found.append(f"output {path.relative_to(run.root).as_posix()} {what}")
+    return found

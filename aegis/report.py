@@ -100,7 +100,7 @@ def say(text: str) -> Any:
     """Show Markdown made in code, so that numbers in prose come from tables."""
     from IPython.display import Markdown
 
-    return Markdown(" ".join(text.split()))
+    return Markdown(" ".join(text.split()))  # type: ignore[no-untyped-call]
 
 
 def player(path: Path, seconds: float | None = 20.0) -> Any:
@@ -122,7 +122,7 @@ def player(path: Path, seconds: float | None = 20.0) -> Any:
     buffer = io.BytesIO()
     sf.write(buffer, samples.T, SAMPLE_RATE_HZ, format="MP3", subtype="MPEG_LAYER_III")
     encoded = base64.b64encode(buffer.getvalue()).decode()
-    return HTML(
+    return HTML(  # type: ignore[no-untyped-call]
         f'<audio controls preload="none" aria-label="{path.stem}" '
         f'src="data:audio/mpeg;base64,{encoded}"></audio>'
     )

@@ -23,7 +23,6 @@ import filelock
 import pandas as pd
 
 from aegis import engines, receipts
-from aegis.audio import write_bytes
 from aegis.cluster import Record, WorkFunction, map_items, run_item
 from aegis.errors import ParamError, RunLocked, StageFailed, TableError
 from aegis.params import check_value, read_declarations
@@ -210,8 +209,7 @@ class Stage:
             raise StageFailed(f"{self.name}: owned tables not written: {sorted(unwritten)}")
         self._drop_orphans()
         receipt = self._receipt()
-        content = json.dumps(receipt, indent=1, default=receipts.plain)
-        write_bytes(receipts.receipt_path(self.run, self.name), content.encode())
+        receipts.write_receipt(self.run, receipt)
         _unlock(self.run)
         shown = receipt["counts"] | {k: round(receipt[k], 2) for k in ("engine_s", "wall_s")}
         return pd.DataFrame([{"stage": self.name, **shown}])

@@ -11,12 +11,12 @@ same speaker on both sides. Two protocols (methods, speaker verification):
     Every original profile against every converted profile of the corpus. Intervals
     resample source profiles (the enrolment side; the test side is not reweighted).
 
-Speech is sampled in windows of 16-kHz samples over a profile's time-ordered
-intervals, half open. An error rate is a share in [0, 1]. A higher score speaks for
-the same speaker in orientation ``higher``, against it in ``lower``; ``attacker`` is
-the orientation with the smaller error rate on the full sample, kept in every draw.
+Profiles are unit vectors (:mod:`aegis.windows` makes them). An error rate is a share
+in [0, 1]. A higher score speaks for the same speaker in orientation ``higher``, against
+it in ``lower``; ``attacker`` is the orientation with the smaller error rate on the full
+sample, kept in every draw.
 
-Only NumPy, SciPy, scikit-learn and pandas are imported.
+Only NumPy and scikit-learn are imported.
 """
 
 from __future__ import annotations
@@ -32,137 +32,12 @@ from sklearn.isotonic import isotonic_regression
 
 from aegis.stats import NAN, Estimate, Floats, draw_counts, with_interval
 
-SAMPLE_RATE_HZ = 16_000
-N_WINDOWS = 10
-WINDOW = 3 * SAMPLE_RATE_HZ
-EDGE = SAMPLE_RATE_HZ // 20
-MIN_USABLE = SAMPLE_RATE_HZ
 ORIENTATIONS = ("higher", "lower", "attacker")
 MIN_TAIL = 10
 N_DRAWS = 2_000
 _BLOCK_TRIALS = 1024
 
-Interval = tuple[int, int]
-Window = tuple[Interval, ...]
 Bools = NDArray[np.bool_]
-
-
-# --- sampling speech -------------------------------------------------------------------
-
-
-def usable_intervals(intervals: Sequence[Interval], edge: int = EDGE) -> list[Interval]:
-    """Merge overlapping intervals in time order, then take ``edge`` samples off both ends."""
-    merged: list[list[int]] = []
-    for start, end in sorted(intervals):
-        if end < start:
-            raise ValueError(f"interval [{start}, {end}) ends before it starts")
-        if merged and start < merged[-1][1]:
-            merged[-1][1] = max(merged[-1][1], end)
-        else:
-            merged.append([start, end])
-    return [(start + edge, end - edge) for start, end in merged if end - start > 2 * edge]
-
-
-def usable_samples(intervals: Sequence[Interval]) -> int:
-    """How many samples the intervals hold."""
-    return sum(end - start for start, end in intervals)
-
-
-def place_windows(
-    intervals: Sequence[Interval],
-    n_windows: int = N_WINDOWS,
-    length: int = WINDOW,
-    min_usable: int = MIN_USABLE,
-) -> list[Window]:
-    """At most ``n_windows`` equispaced windows over usable intervals laid end to end.
-
-    Windows do not overlap (ours): there are as many as fit whole, the first at the start
-    and the last at the end; a single one lies in the middle. Less speech than a window
-    gives one shorter window, less than ``min_usable`` samples none. A window that runs
-    over an interval's end continues in the next interval, so it is a tuple of intervals.
-    """
-    total = usable_samples(intervals)
-    if total < min_usable:
-        return []
-    length = min(length, total)
-    count = max(1, min(n_windows, total // length))
-    starts = np.linspace(0, total - length, count) if count > 1 else [(total - length) / 2]
-    return [_pieces(intervals, round(start), length) for start in starts]
-
-
-def _pieces(intervals: Sequence[Interval], start: int, length: int) -> Window:
-    """The samples ``[start, start + length)`` of the concatenated intervals."""
-    pieces, at = [], 0
-    for first, last in intervals:
-        low, high = max(start, at), min(start + length, at + last - first)
-        if low < high:
-            pieces.append((first + low - at, first + high - at))
-        at += last - first
-    return tuple(pieces)
-
-
-def split_intervals(intervals: Sequence[Interval], part: int = WINDOW) -> list[list[Interval]]:
-    """Two disjoint halves of the speech, alternating parts of ``part`` samples.
-
-    Less than two parts is cut in the middle.
-    """
-    total = usable_samples(intervals)
-    part = min(part, max(1, (total + 1) // 2))
-    halves: list[list[Interval]] = [[], []]
-    for index, start in enumerate(range(0, total, part)):
-        halves[index % 2].extend(_pieces(intervals, start, min(part, total - start)))
-    return halves
-
-
-def window_signal(samples: NDArray[np.float32], window: Window) -> NDArray[np.float32]:
-    """The sound of one window, its intervals joined."""
-    return np.concatenate([samples[start:end] for start, end in window])
-
-
-def profile_vector(windows: ArrayLike, centre: ArrayLike | None = None) -> Floats:
-    """Window embeddings of shape (n, d), each normalised, averaged, normalised again.
-
-    ``centre`` is a cohort mean of normalised vectors; it is taken off each normalised
-    window, which is then normalised again.
-
-    Raises
-    ------
-    ValueError
-        No window, a value that is not finite, or a vector of length 0.
-    """
-    vectors = np.asarray(windows, dtype=np.float64)
-    if vectors.ndim != 2 or not len(vectors):
-        raise ValueError(f"window embeddings have shape {vectors.shape}, expected (n, d), n > 0")
-    vectors = _unit(vectors)
-    if centre is not None:
-        vectors = _unit(vectors - np.asarray(centre, dtype=np.float64))
-    mean: Floats = _unit(vectors.mean(axis=0, keepdims=True))[0]
-    return mean
-
-
-def _unit(vectors: Floats) -> Floats:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not (np.isfinite(lengths) & (lengths > 0)).all():
-        raise ValueError("an embedding is zero, NaN or infinite")
-    unit: Floats = vectors / lengths
-    return unit
-
-
-def judge_eligibility(
-    usable: int, has_interval: bool, heard: bool = True
-) -> tuple[str, str | None]:
-    """Status and reason of a profile in one condition and region kind.
-
-    ``not_applicable``: it has no interval of this kind; ``unknown``: it has, and the
-    sound is missing or shorter than a second.
-    """
-    if not has_interval:
-        return "not_applicable", "no interval of this kind"
-    if not heard:
-        return "unknown", "no waveform in this condition"
-    if usable < MIN_USABLE:
-        return "unknown", "less than one second of usable speech"
-    return "ok", None
 
 
 # --- trials ------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from sklearn.metrics import roc_curve
 from aegis import trials as tr
 from aegis.stats import draw_counts
 from aegis.tables import PROJECT
+from aegis.windows import profile_vector
 
 DATA = PROJECT.parent / "shared" / "data"
 FVCAUS = DATA / "metrics_fvcaus_llr" / "fvcaus_plda"
@@ -173,78 +174,6 @@ def test_minimum_cost_bounds_the_cost(rows: list[tuple[int, bool]]) -> None:
     assert tr.minimum_cost(3 * score - 7, target) == pytest.approx(lowest)
 
 
-# --- sampling speech ---
-
-
-def test_intervals_are_merged_and_trimmed() -> None:
-    assert tr.usable_intervals([(0, 10), (100, 200), (150, 300)], edge=4) == [(4, 6), (104, 296)]
-    assert tr.usable_intervals([(0, 8)], edge=4) == []
-    with pytest.raises(ValueError, match="ends before it starts"):
-        tr.usable_intervals([(5, 4)])
-
-
-def test_windows_by_hand() -> None:
-    windows = tr.place_windows([(0, 50), (100, 160)], n_windows=10, length=30, min_usable=10)
-    # 110 samples hold three windows, at 0, 40 and 80 of the joined speech.
-    assert windows == [((0, 30),), ((40, 50), (100, 120)), ((130, 160),)]
-    assert tr.place_windows([(0, 50)], length=30, min_usable=10) == [((10, 40),)]
-    assert tr.place_windows([(0, 12)], length=30, min_usable=10) == [((0, 12),)]
-    assert tr.place_windows([(0, 9)], length=30, min_usable=10) == []
-
-
-INTERVALS = st.lists(st.tuples(st.integers(0, 500), st.integers(1, 90)), min_size=1, max_size=8)
-
-
-@settings(deadline=None, max_examples=60)
-@given(INTERVALS)
-def test_windows_lie_inside_the_speech_and_do_not_overlap(raw: list[tuple[int, int]]) -> None:
-    usable = tr.usable_intervals([(a, a + n) for a, n in raw], edge=3)
-    windows = tr.place_windows(usable, n_windows=4, length=30, min_usable=10)
-    total = tr.usable_samples(usable)
-    assert len(windows) == (0 if total < 10 else max(1, min(4, total // 30)))
-    inside = {i for a, b in usable for i in range(a, b)}
-    taken = [i for window in windows for a, b in window for i in range(a, b)]
-    assert len(set(taken)) == len(taken)
-    assert set(taken) <= inside
-    assert all(tr.usable_samples(window) == min(30, total) for window in windows)
-
-
-@settings(deadline=None, max_examples=60)
-@given(INTERVALS)
-def test_halves_share_nothing_and_lose_nothing(raw: list[tuple[int, int]]) -> None:
-    usable = tr.usable_intervals([(a, a + n) for a, n in raw], edge=3)
-    first, second = (
-        [i for a, b in half for i in range(a, b)] for half in tr.split_intervals(usable, part=20)
-    )
-    assert not set(first) & set(second)
-    assert len(first) + len(second) == tr.usable_samples(usable)
-    assert abs(len(first) - len(second)) <= 20
-
-
-def test_window_signal_joins_intervals() -> None:
-    samples = np.arange(10, dtype=np.float32)
-    assert tr.window_signal(samples, ((1, 3), (7, 8))).tolist() == [1, 2, 7]
-
-
-def test_profile_vector_normalises_averages_normalises() -> None:
-    vector = tr.profile_vector([[3.0, 0.0], [0.0, 5.0]])
-    assert vector == pytest.approx([math.sqrt(0.5)] * 2)
-    centred = tr.profile_vector([[3.0, 0.0]], centre=[0.0, 1.0])
-    assert centred == pytest.approx([math.sqrt(0.5), -math.sqrt(0.5)])
-    with pytest.raises(ValueError, match="zero, NaN or infinite"):
-        tr.profile_vector([[0.0, 0.0]])
-    with pytest.raises(ValueError, match=r"shape \(0, 4\)"):
-        tr.profile_vector(np.zeros((0, 4)))
-
-
-def test_eligibility_tells_absent_from_unknown() -> None:
-    second = tr.SAMPLE_RATE_HZ
-    assert tr.judge_eligibility(second, True) == ("ok", None)
-    assert tr.judge_eligibility(0, False)[0] == "not_applicable"
-    assert tr.judge_eligibility(second - 1, True)[0] == "unknown"
-    assert tr.judge_eligibility(5 * second, True, heard=False)[0] == "unknown"
-
-
 # --- trials ---
 
 RECORDING = {"r1/a": "r1", "r1/b": "r1", "r1/c": "r1", "r2/a": "r2"}
@@ -252,7 +181,7 @@ RECORDING = {"r1/a": "r1", "r1/b": "r1", "r1/c": "r1", "r2/a": "r2"}
 
 def vectors(seed: int, names: list[str]) -> dict[str, np.ndarray]:
     source = np.random.default_rng(seed)
-    return {name: tr.profile_vector([source.normal(size=8)]) for name in names}
+    return {name: profile_vector([source.normal(size=8)]) for name in names}
 
 
 def test_final_trials_are_ordered_pairs_within_a_conversation() -> None:

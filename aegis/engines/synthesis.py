@@ -49,12 +49,6 @@ MARGIN_S = 0.02
 
 _espeak_lock = threading.Lock()
 
-# Kokoro was trained on one letter for each English diphthong and affricate.
-_KOKORO_ENGLISH = (
-    ("eɪ", "A"), ("aɪ", "I"), ("aʊ", "W"), ("ɔɪ", "Y"), ("oʊ", "O"), ("əʊ", "Q"),
-    ("tʃ", "ʧ"), ("dʒ", "ʤ"), ("ɚ", "əɹ"), ("ɐ", "ə"),
-)  # fmt: skip
-
 
 def _speech_frames(samples: Signal, rate_hz: int) -> NDArray[np.bool_]:
     """For every 10-ms frame: is it within 45 dB of the loudest frame?"""
@@ -238,9 +232,6 @@ class Kokoro:
 
     def _phonemes(self, text: str, language: str) -> str:
         spoken = phonemes(text, language)
-        if language.startswith("en"):
-            for espeak, own in _KOKORO_ENGLISH:
-                spoken = spoken.replace(espeak, own)
         known = "".join(char for char in spoken if char in self._vocabulary).strip()
         if not any(char.isalpha() for char in known):
             raise AudioError("kokoro: the text has no phonemes that the model knows")
