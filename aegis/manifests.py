@@ -59,7 +59,7 @@ class Speaker:
     speaker: str
     role: str
     voice: str
-    """``synthesiser:base_voice``."""
+    """``synthesiser:base_voice``; empty where the script is text only."""
     gender: str
 
 
@@ -133,7 +133,8 @@ class ScriptTurn:
 
     @property
     def words(self) -> list[str]:
-        return self.text.split()
+        """What is spoken, by blanks; a lone punctuation mark is no word."""
+        return [word for word in self.text.split() if any(map(str.isalnum, word))]
 
 
 @dataclass(frozen=True)
@@ -352,13 +353,14 @@ def _speakers(entries: Any) -> dict[str, Speaker]:
     speakers = {}
     for name, entry in entries.items():
         _known(entry, "role voice gender", f"speaker {name}")
-        _needed(entry, "role voice gender", f"speaker {name}")
+        _needed(entry, "role", f"speaker {name}")
+        voice, gender = entry.get("voice", ""), entry.get("gender", "")
         _one_of(entry["role"], ROLES, f"speaker {name}: role")
-        _one_of(entry["gender"], ("female", "male"), f"speaker {name}: gender")
-        if not re.fullmatch(r"[a-z]+:[A-Za-z0-9_]+", entry["voice"]):
-            raise ManifestError(f"speaker {name}: voice must be synthesiser:voice")
-        speakers[name] = Speaker(name, entry["role"], entry["voice"], entry["gender"])
-    voices = [speaker.voice for speaker in speakers.values()]
+        _one_of(gender, ("female", "male", ""), f"speaker {name}: gender")
+        if voice and not re.fullmatch(r"[a-z]+:[A-Za-z0-9_]+", voice):
+            raise ManifestError(f"speaker {name}: voice {voice!r} must be synthesiser:voice")
+        speakers[name] = Speaker(name, entry["role"], voice, gender)
+    voices = [speaker.voice for speaker in speakers.values() if speaker.voice]
     if len(set(voices)) < len(voices):
         raise ManifestError(f"two speakers share a voice: {voices}")
     return speakers
