@@ -321,8 +321,9 @@ class Flite:
         with tempfile.TemporaryDirectory() as folder:
             source, target = Path(folder, "text.txt"), Path(folder, "speech.wav")
             source.write_text(ascii_text(text) + "\n", encoding="ascii")
+            setting = f"duration_stretch={1.0 / rate:.4f}"
             _output([
-                self._program, "-voice", base_voice, "--setf", f"duration_stretch={1.0 / rate:.4f}",
+                self._program, "-voice", base_voice, "--setf", setting,
                 "-f", str(source), "-o", str(target),
             ])  # fmt: skip
             return trim_silence(_mono_16k(target))

@@ -1,0 +1,412 @@
+"""From a file of any kind to the study's recording: rules and the bounded-memory path.
+
+Unit: one file. It is decoded once, block by block, resampled to 16 kHz and kept in a
+scratch file while its statistics are gathered, which decide what its channels are (``channels``).
+
+What cannot be decoded is an ``AudioError``; what decodes and holds nothing to hear is
+``excluded`` with a reason. Reasons are public, so they never hold a file name.
+
+Functions: :func:`list_files`, :func:`plan_ids`, :func:`ingest_file`, :func:`same_sound`.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile as sf
+from numpy.typing import NDArray
+
+from aegis.audio import PCM16_STEP, SAMPLE_RATE_HZ, Signal
+from aegis.channels import Statistics, choose_layout
+from aegis.errors import AudioError, ManifestError
+
+SUFFIXES = frozenset({
+    ".wav", ".wave", ".flac", ".mp3", ".m4a", ".mp4", ".m4b", ".aac", ".ogg", ".oga", ".opus",
+    ".aif", ".aiff", ".aifc", ".au", ".snd", ".w64", ".rf64", ".caf", ".wma", ".amr", ".webm",
+    ".mkv", ".mka", ".mov", ".3gp", ".ac3", ".mp2",
+})  # fmt: skip
+MIN_DURATION_S = 0.5
+SILENT_DBFS = -60.0
+DC_LIMIT = 1e-3
+
+_BLOCK = 1 << 17
+_READ = 1 << 10
+_MAGIC = (b"RIFF", b"RF64", b"fLaC", b"OggS", b"ID3", b"FORM", b".snd", b"\x1aE\xdf\xa3", b"caff")
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file of a folder; ``name`` is its path below the folder (secret)."""
+
+    recording_id: str
+    name: str
+    path: Path
+    source_sha256: str
+    excluded: str | None
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What became of a file; sizes are those of the written 16-kHz recording."""
+
+    status: str
+    reason: str | None
+    source_rate_hz: int
+    layout: str
+    n_channels: int
+    n_samples: int
+    gain_db: float | None = None
+    sha256: str | None = None
+
+    def row(self) -> dict[str, Any]:
+        """The columns of ``recordings`` that come from the sound."""
+        columns = (
+            "status", "reason", "source_rate_hz", "layout", "n_channels", "n_samples", "gain_db",
+            "sha256",
+        )  # fmt: skip
+        values: dict[str, Any] = {name: getattr(self, name) for name in columns}
+        return values | {"duration_s": self.n_samples / SAMPLE_RATE_HZ}
+
+
+def list_files(folder: Path) -> list[Path]:
+    """All files below a folder, in order of their names.
+
+    Raises
+    ------
+    ManifestError
+        The folder is absent or holds no file.
+    """
+    if not folder.is_dir():
+        raise ManifestError(
+            f"{folder}: no such folder; give the folder of your recordings with"
+            " `-p 00_corpora.folder=PATH`"
+        )
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    if not files:
+        raise ManifestError(
+            f"{folder}: the folder is empty; put recordings there (WAV, FLAC, MP3, M4A, OGG) or"
+            " give another one with `-p 00_corpora.folder=PATH`"
+        )
+    return files
+
+
+def plan_ids(
+    folder: Path, dataset: str = "own", stems_are_public: bool = False
+) -> list[SourceFile]:
+    """Give every file of a folder its id, and say which are out before decoding.
+
+    Ids come from content (``own/<8 hex digits>``), or from the stem where the corpus
+    card declares stems public. A second file with the same bytes is excluded, and so is
+    what is no audio file by suffix or first bytes.
+    """
+    planned: list[SourceFile] = []
+    first: dict[str, str] = {}
+    used: set[str] = set()
+    for path in list_files(folder):
+        digest = file_sha256(path)
+        stem = _ascii_stem(path.stem) if stems_are_public else digest[:8]
+        recording_id = _unused(f"{dataset}/{stem}", digest, used)
+        excluded = None
+        if not is_audio(path):
+            excluded = f"not an audio file ({_shown_suffix(path)})"
+        elif digest in first:
+            excluded = f"the same file as {first[digest]}"
+        else:
+            first[digest] = recording_id
+        name = os.fsencode(path.relative_to(folder)).decode("utf-8", "backslashreplace")
+        planned.append(SourceFile(recording_id, name, path, digest, excluded))
+    return planned
+
+
+def _unused(recording_id: str, digest: str, used: set[str]) -> str:
+    """The id itself, or a longer one where another file already has it."""
+    candidate, n = recording_id, 2
+    while candidate in used:
+        candidate, n = f"{recording_id}-{n}", n + 1
+    used.add(candidate)
+    return candidate
+
+
+def _ascii_stem(stem: str) -> str:
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in stem)
+    return kept.strip(".") or "_"
+
+
+def _shown_suffix(path: Path) -> str:
+    if path.name.startswith("."):
+        return "hidden"
+    suffix = path.suffix.lower()
+    return suffix if suffix.isascii() and 1 < len(suffix) <= 6 else "no known suffix"
+
+
+def is_audio(path: Path) -> bool:
+    """By suffix, or by the first bytes where the suffix says nothing. Hidden files are not."""
+    if path.name.startswith("."):
+        return False
+    if path.suffix.lower() in SUFFIXES:
+        return True
+    with open(path, "rb") as handle:
+        head = handle.read(12)
+    return head.startswith(_MAGIC) or head[4:8] == b"ftyp"
+
+
+def file_sha256(path: Path) -> str:
+    digest = sha256()
+    with open(path, "rb") as handle:
+        while block := handle.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+@dataclass
+class Source:
+    """A file being decoded: ``blocks`` yields float32 of shape (channels, n)."""
+
+    rate_hz: int
+    n_channels: int
+    blocks: Iterator[Signal]
+    notes: list[str] = field(default_factory=list)
+
+
+def open_source(path: Path) -> Source:
+    """Open a file for block-wise decoding: libsndfile first, then FFmpeg's libraries.
+
+    Raises
+    ------
+    AudioError
+        0 bytes, or neither can open it.
+    """
+    if path.stat().st_size == 0:
+        raise AudioError("the file has 0 bytes")
+    try:
+        handle = sf.SoundFile(path)
+    except (sf.LibsndfileError, RuntimeError):
+        return _open_with_ffmpeg(path)
+    source = Source(handle.samplerate, handle.channels, iter(()))
+    source.blocks = _sndfile_blocks(handle, path, source.notes)
+    return source
+
+
+def _sndfile_blocks(handle: sf.SoundFile, path: Path, notes: list[str]) -> Iterator[Signal]:
+    with handle:
+        expected, rate, n_read = _declared_frames(handle, path), handle.samplerate, 0
+        damaged = False
+        while not damaged:
+            # An error loses the read that met it, so reads are short and blocks are long.
+            parts: list[Signal] = []
+            try:
+                while len(parts) < _BLOCK // _READ:
+                    part = handle.read(_READ, dtype="float32", always_2d=True)
+                    if not len(part):
+                        break
+                    parts.append(part)
+            except sf.LibsndfileError:
+                damaged = True
+            if not parts:
+                break
+            block = np.concatenate(parts).T
+            n_read += block.shape[1]
+            yield block
+        if damaged:
+            notes.append(f"damaged: decoded {n_read / rate:.2f} s, then an error")
+        elif expected is not None and expected - n_read > 0.05 * rate:
+            notes.append(f"truncated: {n_read / rate:.2f} of {expected / rate:.2f} s are there")
+
+
+def _declared_frames(handle: sf.SoundFile, path: Path) -> int | None:
+    """Frames that the header promises, where a header does (libsndfile clamps WAV to the file)."""
+    if handle.format == "FLAC":
+        return int(handle.frames)
+    if handle.format not in ("WAV", "WAVEX"):
+        return None
+    with open(path, "rb") as raw:
+        head = raw.read(12)
+        if head[:4] != b"RIFF":
+            return None
+        while len(chunk := raw.read(8)) == 8:
+            size = int.from_bytes(chunk[4:], "little")
+            if chunk[:4] == b"fmt ":
+                block_align = int.from_bytes(raw.read(size + size % 2)[12:14], "little")
+            elif chunk[:4] == b"data":
+                pcm = handle.subtype.startswith(("PCM", "FLOAT", "DOUBLE", "ULAW", "ALAW"))
+                # Writers that stream leave the length at 0 or at the largest number.
+                streamed = size == 0 or size >= 0xFFFFFF00
+                return size // block_align if pcm and not streamed and block_align else None
+            else:
+                raw.seek(size + size % 2, os.SEEK_CUR)
+    return None
+
+
+def _open_with_ffmpeg(path: Path) -> Source:
+    import av
+
+    try:
+        container = av.open(str(path))
+    except (av.FFmpegError, ValueError, OSError) as error:
+        raise AudioError("cannot be decoded: no decoder knows the format, or it is cut") from error
+    if not container.streams.audio:
+        container.close()
+        raise AudioError("no audio stream")
+    stream = container.streams.audio[0]
+    source = Source(int(stream.rate), int(stream.channels), iter(()))
+    known = stream.duration is not None and stream.time_base is not None
+    promised = float(stream.duration * stream.time_base) if known else None  # type: ignore[operator]
+    source.blocks = _ffmpeg_blocks(container, source, promised)
+    return source
+
+
+def _ffmpeg_blocks(container: Any, source: Source, promised_s: float | None) -> Iterator[Signal]:
+    import av
+
+    with container:
+        stream = container.streams.audio[0]
+        resampler = av.AudioResampler(format="fltp", layout=stream.layout, rate=source.rate_hz)
+        n_read = 0
+        try:
+            for frame in container.decode(stream):
+                for out in resampler.resample(frame):
+                    block = np.asarray(out.to_ndarray(), dtype=np.float32)
+                    n_read += block.shape[1]
+                    yield block
+        except av.FFmpegError:
+            source.notes.append(f"damaged: decoded {n_read / source.rate_hz:.2f} s, then an error")
+            return
+        found_s = n_read / source.rate_hz
+        if promised_s is not None and promised_s - found_s > 0.2:
+            source.notes.append(f"truncated: {found_s:.2f} of {promised_s:.2f} s are there")
+
+
+def ingest_file(path: Path, target: Path) -> Ingested:
+    """Bring one file to a 16-kHz PCM16 WAV at ``target``.
+
+    Memory does not grow with the duration. An offset (DC) above 0.001 is removed;
+    a signal above full scale is turned down and the gain recorded.
+
+    Raises
+    ------
+    AudioError
+        0 bytes, undecodable, no samples, or NaN or infinity.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=target.parent) as scratch:
+        source = open_source(path)
+        statistics = _decode(source, scratch)
+        levels = statistics.levels_db
+        duration_s, notes = statistics.n / SAMPLE_RATE_HZ, list(source.notes)
+        refusal = _nothing_to_hear(duration_s, levels)
+        if refusal:
+            reason = "; ".join([refusal, *notes])
+            shape = source.n_channels, statistics.n
+            return Ingested("excluded", reason, source.rate_hz, "unknown", *shape)
+        layout = choose_layout(levels, statistics.covariance)
+        notes += layout.notes
+        offset = np.where(np.abs(statistics.mean) > DC_LIMIT, statistics.mean, 0.0)
+        if offset.any():
+            notes.append(f"offset of {np.abs(offset).max():.3f} removed")
+        blocks = _Mixed(scratch, source.n_channels, statistics.n, layout.weights, offset)
+        gain_db, digest = write_blocks(target, blocks, len(layout.weights))
+    return Ingested(
+        "ok", "; ".join(notes) or None, source.rate_hz, layout.name, len(layout.weights),
+        statistics.n, gain_db, digest,
+    )  # fmt: skip
+
+
+def _decode(source: Source, scratch: Any) -> Statistics:
+    """Decode and resample into the scratch file, samples interleaved as float32."""
+    import soxr
+
+    statistics = Statistics(source.n_channels)
+    resampler = soxr.ResampleStream(source.rate_hz, SAMPLE_RATE_HZ, source.n_channels)
+    n_decoded = 0
+
+    def keep(block: Signal) -> None:
+        if source.rate_hz != SAMPLE_RATE_HZ:
+            chunk = resampler.resample_chunk(np.ascontiguousarray(block.T), last=block.size == 0)
+            block = chunk.reshape(-1, source.n_channels).T
+        if block.size:
+            statistics.add(block)
+            scratch.write(np.ascontiguousarray(block.T, dtype="<f4").tobytes())
+
+    for block in source.blocks:
+        if not np.isfinite(block).all():
+            bad = int((~np.isfinite(block)).sum())
+            at_s = n_decoded / source.rate_hz
+            raise AudioError(
+                f"at least {bad} samples are NaN or infinite, first after {at_s:.0f} s"
+            )
+        n_decoded += block.shape[1]
+        keep(block)
+    if not n_decoded:
+        raise AudioError("a header without samples")
+    keep(np.zeros((source.n_channels, 0), dtype=np.float32))
+    statistics.close()
+    return statistics
+
+
+def _nothing_to_hear(duration_s: float, levels_db: NDArray[np.float64]) -> str | None:
+    if duration_s < MIN_DURATION_S:
+        return f"only {duration_s:.2f} s long (at least {MIN_DURATION_S} s are needed)"
+    loudest = float(levels_db.max())
+    if loudest < -150.0:
+        return "a constant signal"
+    if loudest < SILENT_DBFS:
+        return f"silent (nothing above {SILENT_DBFS:.0f} dBFS)"
+    return None
+
+
+@dataclass(frozen=True)
+class _Mixed:
+    """The recording's channels, block by block, from the scratch file; can be read twice."""
+
+    scratch: Any
+    n_source: int
+    n_samples: int
+    weights: NDArray[np.float32]
+    offset: NDArray[np.float64]
+
+    def __iter__(self) -> Iterator[Signal]:
+        self.scratch.seek(0)
+        while raw := self.scratch.read(_BLOCK * self.n_source * 4):
+            block = np.frombuffer(raw, dtype="<f4").reshape(-1, self.n_source)
+            centred = (block - self.offset).astype(np.float32)
+            yield self.weights @ centred.T
+
+
+def write_blocks(target: Path, blocks: _Mixed, n_channels: int) -> tuple[float, str]:
+    """Write PCM16 block by block with the rules of ``audio.write_wav``; gain in dB, SHA-256."""
+    highest = max(float(block.max()) for block in blocks)
+    lowest = min(float(block.min()) for block in blocks)
+    gain = 1.0 / max(highest / (1.0 - PCM16_STEP), -lowest, 1.0)
+    scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with sf.SoundFile(scratch, "w", SAMPLE_RATE_HZ, n_channels, "PCM_16", format="WAV") as out:
+            for block in blocks:
+                out.write(np.rint(block.T * gain * 32768.0).clip(-32768, 32767).astype(np.int16))
+        with open(scratch, "rb+") as handle:
+            os.fsync(handle.fileno())
+        digest = file_sha256(scratch)
+        scratch.chmod(0o600)
+        os.replace(scratch, target)
+    finally:
+        scratch.unlink(missing_ok=True)
+    return 20.0 * float(np.log10(gain)), digest
+
+
+def same_sound(rows: Sequence[tuple[str, str | None]]) -> dict[str, str]:
+    """Recordings whose samples equal an earlier one's: id -> the earlier id.
+
+    ``rows`` are (recording_id, sha256 of the ingested file or None), in order.
+    """
+    first: dict[str, str] = {}
+    copies: dict[str, str] = {}
+    for recording_id, digest in rows:
+        if digest is not None and first.setdefault(digest, recording_id) != recording_id:
+            copies[recording_id] = first[digest]
+    return copies
