@@ -1,0 +1,154 @@
+"""Speech recognition: words with times, and where there is voice at all.
+
+Unit: one mono recording at 16 kHz. Voice activity is decoded once (silero); the same
+intervals select what the recogniser hears and stand in the transcript as ``speech``.
+Whisper hears the stretches of speech joined together, as faster-whisper's own filter
+does, in blocks of at most ten minutes, so that memory does not grow with length.
+Decoding is greedy at temperature 0 without fallback and without the previous text as
+a prompt: a repeat run gives the same words, and a loop cannot spread.
+
+Engines: ``whisper-base`` (multilingual) and ``whisper-tiny.en``. Diarizers are in
+:mod:`aegis.engines.diarization`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from aegis.audio import SAMPLE_RATE_HZ, Signal
+from aegis.engines import EngineInfo, Segment, Transcript, Word, register
+from aegis.engines.activity import (
+    Interval,
+    find_speech,
+    pad_chunks,
+    split_blocks,
+    voice_probabilities,
+)
+from aegis.errors import EngineUnavailable, ItemError
+
+
+@dataclass(frozen=True)
+class JoinedClock:
+    """Maps times in the joined chunks back to the recording's clock."""
+
+    chunks: tuple[Interval, ...]
+
+    def to_recording(self, start_s: float, end_s: float) -> Interval:
+        """Both ends are taken to the chunk that holds the middle, and stay inside it."""
+        lengths = np.array([end - start for start, end in self.chunks])
+        ends = np.cumsum(lengths)
+        k = min(int(np.searchsorted(ends, (start_s + end_s) / 2, side="right")), ends.size - 1)
+        shift = self.chunks[k][0] - (ends[k] - lengths[k])
+        low, high = self.chunks[k]
+        start = min(max(start_s + shift, low), high)
+        return start, min(max(end_s + shift, start), high)
+
+
+class Whisper:
+    """A CTranslate2 Whisper model behind the :class:`~aegis.engines.Transcriber` protocol."""
+
+    beam_size = 1
+
+    def __init__(self, name: str, english_only: bool, compute_type: str = "int8") -> None:
+        from aegis.weights import model_dir, read_card
+
+        try:
+            from faster_whisper import WhisperModel
+        except ImportError as error:
+            raise EngineUnavailable(f"{name}: install faster-whisper") from error
+        card, self._english_only = read_card(name), english_only
+        version = metadata.version("faster-whisper")
+        revision = f"{card.revision} faster-whisper-{version} {compute_type} beam{self.beam_size}"
+        self.info = EngineInfo("transcriber", name, revision, card.licence)
+        self._model = WhisperModel(
+            str(model_dir(name)), device="cpu", compute_type=compute_type, cpu_threads=1
+        )
+
+    def transcribe(self, samples: Signal, language: str | None) -> Transcript:
+        """Words of one recording; ``language`` None lets the first block decide.
+
+        Raises
+        ------
+        ItemError
+            The model knows English only and another language is asked for.
+        """
+        if self._english_only:
+            if language not in (None, "en"):
+                raise ItemError(f"{self.info.name}: English only, asked for {language!r}")
+            language = "en"
+        duration_s = samples.size / SAMPLE_RATE_HZ
+        speech = find_speech(voice_probabilities(samples), duration_s)
+        segments: list[Segment] = []
+        probability = 1.0 if language else 0.0
+        for block, bounds in _bounded(split_blocks(speech), duration_s):
+            chunks = pad_chunks(block, bounds)
+            found, info = self._decode(samples, chunks, language)
+            segments += found
+            if language is None:
+                language, probability = info.language, float(info.language_probability)
+        return Transcript(language or "und", probability, tuple(segments), tuple(speech))
+
+    def _decode(
+        self, samples: Signal, chunks: Sequence[Interval], language: str | None
+    ) -> tuple[list[Segment], Any]:
+        rate = SAMPLE_RATE_HZ
+        heard = np.concatenate([samples[round(a * rate) : round(b * rate)] for a, b in chunks])
+        raw, info = self._model.transcribe(
+            heard,
+            language=language,
+            beam_size=self.beam_size,
+            temperature=0.0,
+            word_timestamps=True,
+            condition_on_previous_text=False,
+            vad_filter=False,
+            language_detection_segments=4,
+        )
+        clock = JoinedClock(tuple(chunks))
+        return [_segment(segment, clock) for segment in raw], info
+
+
+def _bounded(
+    blocks: Sequence[Sequence[Interval]], duration_s: float
+) -> Iterator[tuple[Sequence[Interval], Interval]]:
+    """Each block with the bounds that its padding may reach: halfway to its neighbours."""
+    for k, block in enumerate(blocks):
+        low = (blocks[k - 1][-1][1] + block[0][0]) / 2 if k else 0.0
+        high = (block[-1][1] + blocks[k + 1][0][0]) / 2 if k + 1 < len(blocks) else duration_s
+        yield block, (low, high)
+
+
+def _segment(raw: Any, clock: JoinedClock) -> Segment:
+    """One segment of the model on the recording's clock."""
+    words = tuple(
+        Word(
+            word.word.strip(),
+            *_rounded(clock.to_recording(word.start, word.end)),
+            word.probability,
+        )
+        for word in raw.words or ()
+        if word.word.strip()
+    )
+    if words:
+        start, end = words[0].start_s or 0.0, words[-1].end_s or 0.0
+    else:
+        start, end = _rounded(clock.to_recording(raw.start, raw.end))
+    return Segment(start, max(start, end), raw.text.strip(), words)
+
+
+def _rounded(times: Interval) -> Interval:
+    return round(times[0], 3), round(times[1], 3)
+
+
+@register("transcriber", "whisper-base")
+def _whisper_base(compute_type: str = "int8") -> Whisper:
+    return Whisper("whisper-base", english_only=False, compute_type=compute_type)
+
+
+@register("transcriber", "whisper-tiny.en")
+def _whisper_tiny(compute_type: str = "int8") -> Whisper:
+    return Whisper("whisper-tiny.en", english_only=True, compute_type=compute_type)
