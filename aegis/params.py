@@ -50,6 +50,7 @@ class StudyParams:
     profile: str
     notebooks: tuple[str, ...]
     values: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    overrides: tuple[str, ...] = ()
 
     @property
     def run_name(self) -> str:
@@ -201,7 +202,7 @@ def read_params(
         section, name, value = parse_override(text, declared)
         values.setdefault(section, {})[name] = value
     title, profile = content.get("title", path.stem), content.get("profile", path.stem)
-    return StudyParams(path, str(title), str(profile), tuple(chosen), values)
+    return StudyParams(path, str(title), str(profile), tuple(chosen), values, tuple(overrides))
 
 
 def _load(path: Path) -> dict[str, Any]:

@@ -26,9 +26,9 @@ import filelock
 from aegis import receipts
 from aegis.audio import write_bytes
 from aegis.cluster import local_cluster
-from aegis.errors import ParamError, RunLocked, StageFailed
+from aegis.errors import ParamError, RunLocked, StageFailed, TableError
 from aegis.monitor import Monitor
-from aegis.params import StudyParams, Value, read_declarations
+from aegis.params import StudyParams, Value, read_declarations, read_params
 from aegis.tables import PROJECT, Run, open_run
 
 
@@ -49,7 +49,7 @@ def _wiring(name: str, reads: str, writes: str) -> Wiring:
     return Wiring(name, read, written, optional)
 
 
-_GOLD = "gold_turns? gold_words? gold_mentions? gold_facts?"
+_GOLD = "gold_turns? gold_words? gold_speech? gold_mentions? gold_facts?"
 
 # fmt: off
 STAGES: dict[str, Wiring] = {wiring.name: wiring for wiring in [
@@ -100,6 +100,52 @@ def find_notebooks(folder: Path | None = None) -> dict[str, Path]:
     folder = folder or notebooks_folder()
     places = {path.stem: path for path in [*folder.glob("appendix/*.py"), *folder.glob("*.py")]}
     return {name: places[name] for name in STAGES if name in places}
+
+
+def load_study(path: Path, overrides: Sequence[str] = ()) -> StudyParams:
+    """Read a profile and check it against the notebooks that exist."""
+    return read_params(path, find_notebooks(), overrides)
+
+
+def _study_file(run: Run) -> Path:
+    return run.secret / "study.json"
+
+
+def study_of(run: Run) -> StudyParams:
+    """The profile and overrides with which a run was last started.
+
+    Raises
+    ------
+    ParamError
+        It was never started by `aegis run`, or its profile file is gone or wrong.
+    """
+    try:
+        saved = json.loads(_study_file(run).read_text("utf-8"))
+    except (FileNotFoundError, ValueError) as error:
+        raise ParamError(f"run {run.root.name!r} was not started by `aegis run`") from error
+    return load_study(Path(saved["params"]), saved["overrides"])
+
+
+def newest_run() -> str:
+    """The run in which a stage ended last.
+
+    Raises
+    ------
+    TableError
+        There is no run.
+    """
+    base = runs_folder()
+    ended = {
+        path.parent.parent.name: path.stat().st_mtime for path in base.glob("*/receipts/*.json")
+    }
+    if not ended:
+        raise TableError(f"no run in {base}; start one with `aegis run params/demo.yaml`")
+    return max(ended, key=lambda name: ended[name])
+
+
+def runs_folder() -> Path:
+    """``runs/`` of the project, or ``$AEGIS_RUNS``."""
+    return Path(os.environ.get("AEGIS_RUNS", PROJECT / "runs"))
 
 
 def stage_order(params: StudyParams, notebooks: Mapping[str, Path]) -> list[str]:
@@ -191,7 +237,9 @@ def run_study(
     order = _selection(stage_order(params, notebooks), only, start)
     run = open_run(run_name or params.run_name, create=True)
     outcomes = []
-    with _locked(run), Monitor(run) as monitor, ExitStack() as stack:
+    saved = json.dumps({"params": str(params.path.resolve()), "overrides": list(params.overrides)})
+    with locked(run), Monitor(run) as monitor, ExitStack() as stack:
+        write_bytes(_study_file(run), saved.encode())
         address = scheduler
         for name in order:
             values = effective_parameters(params, name, notebooks[name], run)
@@ -229,7 +277,7 @@ def _outcome(run: Run, name: str, executed: bool, reasons: tuple[str, ...]) -> S
 
 
 @contextmanager
-def _locked(run: Run) -> Iterator[None]:
+def locked(run: Run) -> Iterator[None]:
     """Hold the run folder; kernels started below know that it is held for them."""
     path = run.root / ".lock"
     lock = filelock.FileLock(path)
@@ -320,9 +368,10 @@ def execute_notebook(
     final = run.root / "notebooks" / failed.name
     final.parent.mkdir(exist_ok=True)
     os.replace(failed, final)
+    receipt["notebook_sha256"] = receipts.file_sha256(final)
     receipt["executed"] = {
         "file": run.relative(final),
-        "sha256": receipts.file_sha256(final),
+        "sha256": receipt["notebook_sha256"],
         "wall_s": time.perf_counter() - began,
         "peak_memory_mb": monitor.peak_mb,
     }

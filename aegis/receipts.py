@@ -37,11 +37,14 @@ _ENGINE_PACKAGES = (
 _LARGE_BYTES = 1 << 20
 
 
+Receipt = dict[str, Any]
+
+
 def receipt_path(run: Run, stage: str) -> Path:
     return run.root / "receipts" / f"{stage}.json"
 
 
-def read_receipt(run: Run, stage: str) -> dict[str, Any] | None:
+def read_receipt(run: Run, stage: str) -> Receipt | None:
     """A stage's receipt, or None when there is none that can be read."""
     try:
         content = json.loads(receipt_path(run, stage).read_text("utf-8"))
@@ -50,7 +53,7 @@ def read_receipt(run: Run, stage: str) -> dict[str, Any] | None:
     return content if isinstance(content, dict) else None
 
 
-def write_receipt(run: Run, receipt: Mapping[str, Any]) -> None:
+def write_receipt(run: Run, receipt: Receipt) -> None:
     """Write a receipt in one step."""
     content = json.dumps(receipt, indent=1, ensure_ascii=False, default=plain)
     write_bytes(receipt_path(run, receipt["stage"]), content.encode())
@@ -283,7 +286,7 @@ def stale_reasons(
     hashed = hash_files(run.table_path(name) for name in names)
     now = dict(zip(names, hashed, strict=True))
     reasons += _differences("input", receipt["inputs"], now)
-    return reasons + _output_reasons(run, receipt)
+    return reasons + output_reasons(run, receipt)
 
 
 def _used_now(used: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -312,7 +315,8 @@ def _differences(
     return found
 
 
-def _output_reasons(run: Run, receipt: Mapping[str, Any]) -> list[str]:
+def output_reasons(run: Run, receipt: Receipt) -> list[str]:
+    """Which outputs that a receipt lists are gone or have other content."""
     outputs = {run.table_path(name): sha for name, sha in receipt["tables"].items()}
     outputs |= {run.root / name: sha for name, sha in receipt["files"].items()}
     executed = receipt["executed"]

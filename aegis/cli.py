@@ -1,0 +1,269 @@
+"""The command line: ``aegis run params/demo.yaml`` and what belongs to it.
+
+Errors that the package raises on purpose are one line on stderr and exit code 1.
+Modules are imported inside the commands, so that help and completion are quick.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from aegis.errors import AegisError, ParamError, TableError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from aegis.pipeline import StageOutcome
+    from aegis.tables import Run
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="De-identify long clinical conversations, and measure what was kept and what leaked.",
+)
+
+RunName = Annotated[
+    str | None, typer.Option("--run", help="Name of the run; default: the newest one.")
+]
+ParamsPath = Annotated[Path, typer.Argument(help="Profile, e.g. params/demo.yaml.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("-p", "--param", metavar="NOTEBOOK.NAME=VALUE", help="Change one parameter."),
+]
+
+
+def _command(function: Callable[..., None]) -> Callable[..., None]:
+    """Register a command; its AegisError becomes one line and exit code 1."""
+
+    @wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+        except AegisError as error:
+            typer.echo(f"aegis: {' '.join(str(error).split())}", err=True)
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt:
+            typer.echo("aegis: stopped; finished items are kept, run again to go on", err=True)
+            raise typer.Exit(130) from None
+
+    return app.command()(guarded)
+
+
+@_command
+def run(
+    params: ParamsPath,
+    run: Annotated[str | None, typer.Option("--run", help="Default: the file's stem.")] = None,
+    only: Annotated[str | None, typer.Option(help="Run this stage alone, e.g. 03.")] = None,
+    start: Annotated[str | None, typer.Option("--from", help="Start at this stage.")] = None,
+    force: Annotated[bool, typer.Option(help="Run even what is up to date.")] = False,
+    param: Overrides = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="A running Dask scheduler, tcp://host:port.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Default: one a core.")] = None,
+) -> None:
+    """Run the stages of a profile that are not up to date."""
+    from aegis import pipeline
+
+    if only and start:
+        raise ParamError("--only and --from exclude each other")
+    study = pipeline.load_study(params, param or [])
+    outcomes = pipeline.run_study(study, run, only, start, force, cluster, workers)
+    _summarise(outcomes)
+
+
+def _summarise(outcomes: list[StageOutcome]) -> None:
+    names = ("planned", "observed", "failed", "not_applicable")
+    executed = [outcome for outcome in outcomes if outcome.executed]
+    if not executed:
+        typer.echo(f"All {len(outcomes)} stages are up to date.")
+        return
+    rows = [
+        [o.stage, "run" if o.executed else "up to date", f"{o.wall_s:.1f}"]
+        + [str(o.counts.get(name, 0)) for name in names]
+        for o in outcomes
+    ]
+    total_s = sum(outcome.wall_s for outcome in executed)
+    rows.append(["all", f"{len(executed)} run", f"{total_s:.1f}", *[""] * len(names)])
+    typer.echo(_aligned([["stage", "state", "wall_s", *names], *rows]))
+
+
+def _aligned(rows: list[list[str]]) -> str:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        first, *others = [
+            cell.ljust(width) if i < 2 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join([first, *others]).rstrip())
+    return "\n".join(lines)
+
+
+@_command
+def status(
+    run: RunName = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Say for each stage whether it is up to date, and why not."""
+    from aegis import pipeline
+
+    opened = _open(run)
+    stages = pipeline.status(pipeline.study_of(opened), opened)
+    if as_json:
+        content = {"run": opened.root.name, "stages": stages}
+        typer.echo(json.dumps(content, indent=1, ensure_ascii=False))
+        return
+    typer.echo(f"run {opened.root.name}")
+    for name, reasons in stages.items():
+        more = f" and {len(reasons) - 5} more" if len(reasons) > 5 else ""
+        typer.echo(f"  {name:<18} {'; '.join(reasons[:5]) or 'up to date'}{more}")
+
+
+@_command
+def table(
+    name: str,
+    run: RunName = None,
+    format: Annotated[str, typer.Option(help="csv, json or md.")] = "md",
+    secret: Annotated[bool, typer.Option(help="Allow a secret table.")] = False,
+) -> None:
+    """Print a table of a run."""
+    from aegis.tables import SCHEMAS
+
+    if format not in ("csv", "json", "md"):
+        raise ParamError(f"--format {format}: expected csv, json or md")
+    opened = _open(run)
+    path = opened.table_path(name)  # also refuses an unknown name
+    if SCHEMAS[name].visibility == "secret" and not secret:
+        raise TableError(f"{name} is secret: it can re-identify people; --secret prints it")
+    if not path.exists():
+        raise TableError(f"{name}: not in run {opened.root.name}; run the stage that owns it")
+    typer.echo(_formatted(opened.read(name), format), nl=False)
+
+
+def _formatted(frame: pd.DataFrame, format: str) -> str:
+    if format == "csv":
+        return str(frame.to_csv(index=False))
+    if format == "json":
+        return f"{frame.to_json(orient='records', indent=1, force_ascii=False)}\n"
+    cells = [[str(c) for c in frame.columns], ["---"] * len(frame.columns)]
+    for row in frame.itertuples(index=False):
+        cells.append([_cell(value) for value in row])
+    return "".join(f"| {' | '.join(row)} |\n" for row in cells)
+
+
+def _cell(value: Any) -> str:
+    if value is None or str(value) in ("<NA>", "nan"):
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+@_command
+def verify(run: RunName = None) -> None:
+    """Check a run: fates of everything scheduled, durations, hashes, failures."""
+    from aegis.checks import failure_registry, verify_run
+
+    opened = _open(run)
+    problems, failures = verify_run(opened), failure_registry(opened)
+    for line in problems:
+        typer.echo(f"problem: {line}")
+    if len(failures):
+        typer.echo(_formatted(failures, "md"), nl=False)
+    typer.echo(
+        f"run {opened.root.name}: {len(problems)} problems,"
+        f" {int(failures['rows'].sum())} rows that are not ok (registered, not problems)"
+    )
+    if problems:
+        raise typer.Exit(1)
+
+
+@_command
+def render(
+    run: RunName = None,
+    output: Annotated[Path | None, typer.Option(help="Default: _site.")] = None,
+) -> None:
+    """Build the site from the executed notebooks."""
+    from aegis.site import render as render_site
+
+    site = render_site(_open(run).root.name, output)
+    typer.echo(f"{site.n_pages} pages by {site.renderer}: {site.index}")
+
+
+@_command
+def fetch(
+    params: Annotated[Path | None, typer.Argument(help="Profile; checked when given.")] = None,
+) -> None:
+    """Bring the model weights to this machine and check their hashes."""
+    from aegis import pipeline, weights
+
+    if params is not None:
+        pipeline.load_study(params)
+    for fetched in weights.fetch():
+        typer.echo(f"{fetched.name}: {fetched.origin}")
+
+
+@_command
+def lab() -> None:
+    """Open the notebooks in JupyterLab (they open as notebooks through jupytext)."""
+    import subprocess
+
+    from aegis.pipeline import notebooks_folder
+    from aegis.tables import PROJECT
+
+    folder = notebooks_folder().relative_to(PROJECT)
+    command = [sys.executable, "-m", "jupyterlab", str(folder)]
+    raise typer.Exit(subprocess.call(command, cwd=PROJECT))
+
+
+@_command
+def doctor(params: ParamsPath, param: Overrides = None) -> None:
+    """Check all that a profile needs before anything runs."""
+    from aegis import pipeline
+    from aegis.doctor import examine
+
+    findings = examine(pipeline.load_study(params, param or []))
+    for finding in findings:
+        mark = "OK     " if finding.ok else "PROBLEM"
+        way_out = "" if finding.ok or not finding.way_out else f" -> {finding.way_out}"
+        typer.echo(f"{mark} {finding.subject}: {finding.detail}{way_out}")
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(1)
+
+
+@_command
+def clean(
+    run: RunName = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete a run with all that it holds."""
+    import shutil
+
+    from aegis.pipeline import locked
+
+    opened = _open(run)
+    if not yes:
+        typer.confirm(f"Delete run {opened.root.name} ({opened.root})?", abort=True)
+    with locked(opened):
+        shutil.rmtree(opened.root)
+    typer.echo(f"run {opened.root.name} is deleted")
+
+
+def _open(name: str | None) -> Run:
+    """The named run, or the one in which a stage ended last."""
+    from aegis.pipeline import newest_run
+    from aegis.tables import open_run
+
+    return open_run(name or newest_run())
+
+
+if __name__ == "__main__":
+    app()
