@@ -103,8 +103,9 @@ def read_card(name: str, folder: Path = MANIFESTS) -> CorpusCard:
         _check_field(path.name, key, value)
     if content["name"] != name:
         raise ManifestError(f"{path.name}: name {content['name']!r} must be {name!r}")
-    lists = {k: tuple(content[k]) for k in ("languages", "voices") if k in content}
-    return CorpusCard(**{**content, **lists})
+    for key in ("languages", "voices"):
+        content[key] = tuple(content.get(key, ()))
+    return CorpusCard(**content)
 
 
 _KINDS: dict[str, type] = {
