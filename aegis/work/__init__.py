@@ -1,0 +1,1 @@
+"""What a worker does to one item: ``function(item, settings, run) -> result``."""
