@@ -6,13 +6,15 @@ and its file stems public, counts. Its checksum list ``<corpus>.csv`` has one ro
 (``record_id``, ``role``, ``path``, ``sha256``, ``bytes``; an empty sha256 is not known).
 Scripts are read by ``aegis.scripts``, whose names are offered here too.
 
-Functions: :func:`read_card`, :func:`reserved_voices`, :func:`read_checksums`,
-:func:`match_records`, :func:`gold_tables`, :func:`read_script`, :func:`read_scripts`.
+Functions: :func:`read_card`, :func:`reserved_voices`, :func:`read_contract`,
+:func:`read_checksums`, :func:`match_records`, :func:`gold_tables`, :func:`read_script`,
+:func:`read_scripts`.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -24,6 +26,7 @@ import pandas as pd
 
 from aegis.errors import ManifestError
 from aegis.scripts import (
+    CATEGORIES,
     MANIFESTS,
     GoldFact,
     Script,
@@ -35,8 +38,21 @@ from aegis.scripts import (
 from aegis.tables import check_table, empty_table
 
 __all__ = [
-    "MANIFESTS", "CorpusCard", "ExpectedFile", "GoldFact", "Script", "ScriptTurn", "gold_tables",
-    "match_records", "read_card", "read_checksums", "read_script", "read_scripts",
+    "CATEGORIES",
+    "MANIFESTS",
+    "Contract",
+    "CorpusCard",
+    "ExpectedFile",
+    "GoldFact",
+    "Script",
+    "ScriptTurn",
+    "gold_tables",
+    "match_records",
+    "read_card",
+    "read_checksums",
+    "read_contract",
+    "read_script",
+    "read_scripts",
     "reserved_voices",
 ]  # fmt: skip
 
@@ -123,6 +139,53 @@ def _check_field(file: str, key: str, value: Any) -> None:
         raise ManifestError(f"{file}: {key} must map names to whole numbers")
     if key == "content" and value not in CONTENT:
         raise ManifestError(f"{file}: content {value!r} must be one of {', '.join(CONTENT)}")
+
+
+@dataclass(frozen=True)
+class Family:
+    """One family of identifiers in the contract; examples carry the markup of scripts."""
+
+    category: str
+    letter: str
+    include: str
+    exclude: str
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The frozen identifier contract; ``sha256`` is that of its file."""
+
+    version: int
+    title: str
+    general: tuple[str, ...]
+    families: tuple[Family, ...]
+    benchmark_types: dict[str, str]
+    sha256: str
+
+
+def read_contract(path: Path = MANIFESTS / "phi_contract.yaml") -> Contract:
+    """The identifier contract, checked against its frozen digest.
+
+    Raises
+    ------
+    ManifestError
+        The file is not the frozen one, or does not list each category once.
+    """
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    frozen = path.with_suffix(".sha256").read_text(encoding="utf-8").split()[0]
+    if digest != frozen:
+        raise ManifestError(f"{path.name}: sha256 {digest[:12]} is not the frozen {frozen[:12]}")
+    content = read_yaml(path)
+    families = tuple(
+        Family(**{**entry, "examples": tuple(entry["examples"])}) for entry in content["families"]
+    )
+    if tuple(family.category for family in families) != CATEGORIES:
+        raise ManifestError(f"{path.name}: families must be {', '.join(CATEGORIES)}, in order")
+    return Contract(
+        content["version"], content["title"], tuple(content["general"]), families,
+        content["benchmark_types"], digest,
+    )  # fmt: skip
 
 
 def reserved_voices(name: str = "demo", folder: Path = MANIFESTS) -> frozenset[str]:
