@@ -95,10 +95,18 @@ def _trials(
     return Trials(first, second, np.array(clusters, object), first == second, score, groups)
 
 
-def keep_profiles(trials: Trials, profiles: set[str]) -> Trials:
-    """The trials whose two profiles both belong to ``profiles``; the clusters stay."""
+def keep_profiles(
+    trials: Trials, profiles: set[str], pairs: set[tuple[str, str]] | None = None
+) -> Trials:
+    """The trials whose two profiles both belong to ``profiles``; the clusters stay.
+
+    ``pairs`` asks in addition for the very same trials.
+    """
     kept = np.array(
-        [a in profiles and b in profiles for a, b in zip(trials.enrol, trials.test, strict=True)],
+        [
+            a in profiles and b in profiles and (pairs is None or (a, b) in pairs)
+            for a, b in zip(trials.enrol, trials.test, strict=True)
+        ],
         dtype=bool,
     )
     return Trials(

@@ -32,6 +32,10 @@ WINDOW = 3 * SAMPLE_RATE_HZ
 EDGE = SAMPLE_RATE_HZ // 20
 MIN_USABLE = SAMPLE_RATE_HZ
 REGION_KINDS = ("all_turns", "edited_region")
+CONVERTED_TURNS = "converted_turns"
+"""The shared stage: converted turns before any reconstruction."""
+ASSIGNED_VOICE = "assigned_voice"
+"""The reference of a profile's pseudo-voice."""
 INTERVAL_COLUMNS = ["recording_id", "profile_id", "condition", "channel", "start", "end", "edited"]
 
 Interval = tuple[int, int]
@@ -78,6 +82,16 @@ def select_intervals(intervals: pd.DataFrame, region_kind: str) -> pd.DataFrame:
             f"region kind {region_kind!r}; known: {', '.join(REGION_KINDS)}, unedited"
         )
     return intervals[intervals["edited"] == (region_kind == "edited_region")]
+
+
+def sample_regions(intervals: pd.DataFrame) -> dict[tuple[str, str], dict[str, Sample]]:
+    """Samples by (condition, region kind) and profile; ``unedited`` for the original only."""
+    return {
+        (str(condition), kind): sample_profiles(select_intervals(own, kind))
+        for condition, own in intervals.groupby("condition", sort=True)
+        for kind in (*REGION_KINDS, "unedited")
+        if kind != "unedited" or condition == "original"
+    }
 
 
 def sample_profiles(intervals: pd.DataFrame) -> dict[str, Sample]:

@@ -4,7 +4,8 @@ Six conversations of two speakers, eight turns each, half a second between turns
 two of three conversations in English. Every third turn names somebody, so every
 profile of most conversations has edits and some profiles have none. All numbers
 follow from ``seed``; nothing here is a result. With ``audio=True`` tones are written
-for the original and each condition, one pitch a speaker and condition.
+for originals, converted turns, reconstructions and pool voices, one pitch a speaker and
+condition. ``contrasts``, ``claims`` and ``scorecard`` stay empty.
 
 Use :func:`fabricate_run`; ``gold=False`` leaves the gold tables empty, and
 ``without`` names tables not to write.
@@ -12,6 +13,7 @@ Use :func:`fabricate_run`; ``gold=False`` leaves the gold tables empty, and
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,9 @@ import numpy as np
 import pandas as pd
 
 from aegis.audio import SAMPLE_RATE_HZ, write_wav
+from aegis.linkage import run_protocols
 from aegis.tables import SCHEMAS, Run, content_id
+from aegis.windows import REGION_KINDS
 
 N_TURNS = 8
 TURN_S = 4.0
@@ -51,6 +55,7 @@ def fabricate_run(
     for index in range(n_recordings):
         _conversation(rows, f"toy/c{index:02d}", "fr" if index % 3 == 2 else "en", rng)
     _pool(rows, rng)
+    _linkage(rows, rng)
     for name, lines in rows.items():
         if name in without or (name.startswith("gold_") and not gold):
             lines = []
@@ -365,8 +370,43 @@ def _match(rows: Rows, rendered: dict[str, Any], rng: np.random.Generator) -> No
     })  # fmt: skip
 
 
+def _linkage(rows: Rows, rng: np.random.Generator) -> None:
+    """Trials of made-up vectors: the more a condition is processed, the less of the source."""
+    profiles = pd.DataFrame(rows["profiles"])
+    recording_of = dict(zip(profiles["profile_id"], profiles["recording_id"], strict=True))
+    own = {name: rng.normal(size=32) for name in recording_of}
+    share = {"original": 3.0, "converted": 0.6, "renderer_a": 0.5, "renderer_b": 0.3}
+    made: dict[tuple[str, ...], dict[str, np.ndarray[Any, np.dtype[np.float64]]]] = {}
+
+    def embed(backend: str, condition: str, kind: str) -> Any:
+        key = (backend, condition, kind)
+        if key not in made:
+            weight = share.get(condition.removesuffix("_turns"), 0.0)
+            vectors = {n: weight * v + rng.normal(size=32) for n, v in own.items()}
+            made[key] = {n: v / np.linalg.norm(v) for n, v in vectors.items()}
+        return made[key]
+
+    backends = ("ge2e", "dvector")
+    trials, rates = run_protocols(embed, backends, DERIVED, recording_of, seed=0, n_draws=50)
+    rows["trials"], rows["linkage"] = trials.to_dict("records"), rates.to_dict("records")
+    for backend, condition, kind, name in itertools.product(
+        backends, ("original", *DERIVED), REGION_KINDS, recording_of
+    ):
+        rows["eligibility"].append({
+            "profile_id": name, "recording_id": recording_of[name], "condition": condition,
+            "region_kind": kind, "backend": backend, "usable_s": 15.6, "n_windows": 5,
+            "status": "ok", "reason": None,
+        })  # fmt: skip
+
+
 def _tones(run: Run, rows: Rows) -> None:
     """One pitch a profile and condition, silence elsewhere; originals below ``secret/``."""
+    for turn in rows["converted"]:
+        spans = [(0.0, TURN_S, turn["profile_id"][-2:])]
+        write_wav(run.root / turn["file"], _tone_track(spans, turn["n_samples"], 180.0))
+    for place, voice in enumerate(rows["voices"]):
+        track = _tone_track([(0.0, 5.0, "S1")], 5 * SAMPLE_RATE_HZ, 170.0 + 20 * place)
+        write_wav(run.voice_path(voice["voice_id"]), track)
     for recording in rows["recordings"]:
         name = recording["recording_id"]
         own = [t for t in rows["turns"] if t["recording_id"] == name]

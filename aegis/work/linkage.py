@@ -3,11 +3,13 @@
 An item is (backend, condition, recording): the windows are listed in the item, as
 intervals in samples of the file, so the work is only reading, cutting and embedding.
 Condition ``converted_turns`` is the shared stage: the converted turns of one recording
-joined end to end, before any reconstruction. Vectors are voiceprints, so they stay in
-the item's result below ``secret/``.
+joined end to end, before any reconstruction. Condition ``assigned_voice`` is a unit of
+the pool; its place is taken by the recording id. Vectors are voiceprints, so they stay
+in the item's result below ``secret/``.
 
-Functions: :func:`turn_file_intervals`, :func:`build_items`, :func:`embed_windows` (the
-work on one item), :func:`read_vectors`, :func:`embed_profiles`.
+Functions: :func:`turn_file_intervals`, :func:`sample_voices`, :func:`list_sounds`,
+:func:`build_items`, :func:`embed_windows` (the work on one item), :func:`read_vectors`,
+:func:`embed_profiles`.
 """
 
 from __future__ import annotations
@@ -24,9 +26,19 @@ from aegis.audio import Signal, read_wav
 from aegis.errors import AudioError
 from aegis.stats import Floats
 from aegis.tables import Run
-from aegis.windows import INTERVAL_COLUMNS, Sample, Window, profile_vector, window_signal
-
-SHARED = "converted_turns"
+from aegis.windows import (
+    ASSIGNED_VOICE,
+    CONVERTED_TURNS,
+    INTERVAL_COLUMNS,
+    SAMPLE_RATE_HZ,
+    Sample,
+    Window,
+    place_windows,
+    profile_vector,
+    usable_intervals,
+    usable_samples,
+    window_signal,
+)
 
 Key = tuple[str, str]
 """A condition and a region kind."""
@@ -39,10 +51,8 @@ def turn_file_intervals(converted: pd.DataFrame, turns: pd.DataFrame) -> pd.Data
     """Where each converted turn lies when a recording's turn files are joined in turn order."""
     ordered = _joined(converted, turns)
     end = ordered.groupby("recording_id")["n_samples"].cumsum().astype(int)
-    return ordered.assign(
-        condition=SHARED, channel=0, start=end - ordered["n_samples"].astype(int), end=end,
-        edited=False,
-    )[INTERVAL_COLUMNS]  # fmt: skip
+    placed = ordered.assign(start=end - ordered["n_samples"].astype(int), end=end)
+    return placed.assign(condition=CONVERTED_TURNS, channel=0, edited=False)[INTERVAL_COLUMNS]
 
 
 def _joined(converted: pd.DataFrame, turns: pd.DataFrame) -> pd.DataFrame:
@@ -51,10 +61,28 @@ def _joined(converted: pd.DataFrame, turns: pd.DataFrame) -> pd.DataFrame:
     return merged.sort_values(["recording_id", "turn_index"])
 
 
+def sample_voices(
+    assignments: pd.DataFrame, voices: pd.DataFrame
+) -> tuple[dict[str, Sample], dict[str, str]]:
+    """Windows over the reference of each profile's (first) voice, and the voice by profile."""
+    assigned = assignments[(assignments["status"] == "ok") & (assignments["pseudo_profile"] == 1)]
+    merged = assigned.merge(voices[["voice_id", "duration_s"]], on="voice_id")
+    samples, voice_of = {}, {}
+    for row in merged.itertuples():
+        usable = usable_intervals([(0, int(row.duration_s * SAMPLE_RATE_HZ))])
+        windows = tuple(place_windows(usable))
+        samples[row.profile_id] = Sample(0, windows, usable_samples(usable))
+        voice_of[row.profile_id] = row.voice_id
+    return samples, voice_of
+
+
 def list_sounds(
-    recordings: pd.DataFrame, reconstructions: pd.DataFrame, converted: pd.DataFrame,
+    recordings: pd.DataFrame,
+    reconstructions: pd.DataFrame,
+    converted: pd.DataFrame,
     turns: pd.DataFrame,
-) -> dict[tuple[str, str], dict[str, Any]]:  # fmt: skip
+    voices: pd.DataFrame,
+) -> dict[tuple[str, str], dict[str, Any]]:
     """What to read for a (condition, recording): file hash, and the files of a joined sound."""
     ok = recordings[recordings["status"] == "ok"]
     sounds: dict[tuple[str, str], dict[str, Any]] = {
@@ -62,8 +90,10 @@ def list_sounds(
     }
     for row in reconstructions[reconstructions["status"] == "ok"].itertuples():
         sounds[row.condition, row.recording_id] = {"sha256": row.sha256}
+    for row in voices[voices["status"] == "ok"].itertuples():
+        sounds[ASSIGNED_VOICE, row.voice_id] = {"sha256": row.sha256}
     for recording, own in _joined(converted, turns).groupby("recording_id"):
-        sounds[SHARED, str(recording)] = {
+        sounds[CONVERTED_TURNS, str(recording)] = {
             "turn_files": own["file"].tolist(), "sha256": own["sha256"].tolist(),
         }  # fmt: skip
     return sounds
@@ -90,8 +120,8 @@ def build_items(
         {
             "id": f"{backend}/{condition}/{recording}", "backend": backend,
             "condition": condition, "recording_id": recording,
-            "windows": sorted(wanted[condition, recording]), "cost": len(wanted[condition, recording]),
-            **sounds[condition, recording],
+            "windows": sorted(wanted[condition, recording]),
+            "cost": len(wanted[condition, recording]), **sounds[condition, recording],
         }
         for backend in backends
         for condition, recording in sorted(wanted)
@@ -120,9 +150,11 @@ def embed_windows(item: dict[str, Any], settings: dict[str, Any], run: Run) -> d
 
 def _read_sound(item: dict[str, Any], run: Run) -> Signal:
     """Shape (channels, n)."""
-    if item["condition"] == SHARED:
+    if item["condition"] == CONVERTED_TURNS:
         turns = [np.atleast_2d(read_wav(run.root / file)) for file in item["turn_files"]]
         return np.concatenate(turns, axis=1)
+    if item["condition"] == ASSIGNED_VOICE:
+        return np.atleast_2d(read_wav(run.voice_path(item["recording_id"])))
     return np.atleast_2d(read_wav(run.conversation_path(item["condition"], item["recording_id"])))
 
 
@@ -158,7 +190,10 @@ def embed_profiles(
     condition: str,
     centre: Floats | None = None,
 ) -> dict[str, Floats]:
-    """One unit vector by profile; profiles without windows or with a failed item are left out."""
+    """One unit vector by profile; profiles without windows or with a failed item are left out.
+
+    ``recording_of`` gives the sound's name: the voice for :data:`ASSIGNED_VOICE`.
+    """
     out = {}
     for profile, sample in samples.items():
         known = vectors.get((backend, condition, recording_of[profile]))
