@@ -54,7 +54,7 @@ _GOLD = "gold_turns? gold_words? gold_speech? gold_mentions? gold_facts?"
 # fmt: off
 STAGES: dict[str, Wiring] = {wiring.name: wiring for wiring in [
     _wiring("00_corpora", "", f"recordings file_map {_GOLD}"),
-    _wiring("01_transcribe", f"recordings {_GOLD}", "words turns turn_times screening"),
+    _wiring("01_transcribe", f"recordings {_GOLD}", "words turns turn_times screening diarization"),
     _wiring("02_profiles", f"recordings turns screening {_GOLD}",
             "profiles profile_embeddings voices voice_embeddings backend_distances"),
     _wiring("03_assign_voices", "recordings profiles profile_embeddings voices voice_embeddings backend_distances",
@@ -81,7 +81,7 @@ STAGES: dict[str, Wiring] = {wiring.name: wiring for wiring in [
             "recordings turns profiles profile_embeddings voices voice_embeddings assignments converted edits regions"
             " rendered reconstructions timeline", "trials eligibility linkage"),
     _wiring("13_contrasts",
-            "recordings words turns turn_times screening profiles voices backend_distances assignments"
+            "recordings words turns turn_times screening diarization profiles voices backend_distances assignments"
             " assignment_summary converted mentions substitutions edits regions plan_summary rendered reconstructions"
             " timeline transcripts turn_transcripts lexical_matches transcript_scores trials eligibility linkage"
             f" {_GOLD} facts? actions? chronology? inventory_summary? fact_verdicts? endpoint_verdicts? edit_verdicts?",

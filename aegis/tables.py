@@ -99,7 +99,10 @@ SCHEMAS: dict[str, Schema] = {
         _schema("screening", "one recording: what was heard and what was not", "public", "recording_id",
                 "recording_id:str language:str? language_probability:float? n_speakers:int? n_words:int n_turns:int"
                 " n_flagged:int n_untimed:int speech_s:float? covered_s:float? uncovered_s:float? overlap_s:float?"
-                " asr:str diarizer:str" + _FATE),
+                " n_speakers_found:int? asr:str diarizer:str" + _FATE),
+        _schema("diarization", "a stretch of one speaker's speech as the diarizer hears it; mode used or automatic",
+                "public", "recording_id mode segment_index",
+                "recording_id:str mode:str segment_index:int speaker:str start_s:float end_s:float", "start_s<=end_s"),
         # 02_profiles
         _schema("profiles", "one conversation-speaker profile", "public", "profile_id",
                 "profile_id:str recording_id:str speaker:str language:str? n_turns:int speech_s:float n_windows:int"
