@@ -85,7 +85,11 @@ STAGES: dict[str, Wiring] = {wiring.name: wiring for wiring in [
             " assignment_summary converted mentions substitutions edits regions plan_summary rendered reconstructions"
             " timeline transcripts turn_transcripts lexical_matches transcript_scores trials eligibility linkage"
             f" {_GOLD} facts? actions? chronology? inventory_summary? fact_verdicts? endpoint_verdicts? edit_verdicts?",
-            "contrasts claims scorecard"),
+            "contrasts claims"),
+    _wiring("14_scorecard",
+            "recordings words turns screening diarization profiles assignments mentions edits lexical_matches"
+            f" transcripts transcript_scores eligibility trials linkage claims {_GOLD}",
+            "scorecard"),
 ]}
 # fmt: on
 
