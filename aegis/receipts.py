@@ -3,32 +3,26 @@
 Unit: one stage of one run.
 
 A receipt is ``runs/<run>/receipts/<stage>.json``, written last and atomically. It
-holds hashes, never original words, names or paths outside the run. Source code is
-hashed without comments and docstrings, over everything that a file imports inside
-``aegis`` and the engine modules behind the roles it loads.
+holds hashes, never original words, names or paths outside the run. Of the package's code
+it holds what :mod:`aegis.closure` finds the notebook to depend on.
 """
 
 from __future__ import annotations
 
-import ast
-import functools
 import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from aegis.audio import write_bytes
-from aegis.tables import PROJECT, Run
+from aegis.closure import closure_hashes
+from aegis.tables import PROJECT, SCHEMAS, Run
 
-PACKAGE = Path(__file__).resolve().parent
-# The run layer moves work about but never changes a result.
-_NOT_RESULTS = frozenset(
-    f"aegis.{name}" for name in ("stage", "pipeline", "receipts", "cluster", "cli", "site")
-)
 _ENGINE_PACKAGES = (
     "numpy", "scipy", "librosa", "soxr", "pyworld", "torch", "faster-whisper", "ctranslate2",
     "pyannote.audio", "onnxruntime", "kokoro-onnx", "spacy", "presidio-analyzer", "Faker",
@@ -91,103 +85,6 @@ def plain(value: Any) -> Any:
     raise TypeError(f"not JSON-able: {type(value).__name__}")
 
 
-# --- code -----------------------------------------------------------------------------
-
-
-def _module_file(module: str) -> Path | None:
-    base = PACKAGE.parent.joinpath(*module.split("."))
-    for path in (base.with_suffix(".py"), base / "__init__.py"):
-        if path.exists():
-            return path
-    return None
-
-
-@functools.cache
-def _parse(path: Path, mtime_ns: int) -> tuple[str, frozenset[str], frozenset[str]]:
-    """(source hash, modules of aegis imported, engine roles loaded) of one file.
-
-    A role that is not a literal counts as every role (``"*"``).
-    """
-    tree = ast.parse(path.read_text("utf-8"))
-    imports, roles = set(), set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            imports |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            imports |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.Call):
-            roles |= _roles(node)
-        if isinstance(getattr(node, "body", None), list):
-            _drop_strings(node)
-    ours = {name for name in imports if name == "aegis" or name.startswith("aegis.")}
-    text = ast.dump(tree, annotate_fields=False)
-    return hashlib.sha256(text.encode()).hexdigest(), frozenset(ours), frozenset(roles)
-
-
-def _drop_strings(node: Any) -> None:
-    node.body = [
-        child
-        for child in node.body
-        if not (
-            isinstance(child, ast.Expr)
-            and isinstance(child.value, ast.Constant)
-            and isinstance(child.value.value, str)
-        )
-    ]
-
-
-def _roles(call: ast.Call) -> set[str]:
-    function = call.func
-    named = isinstance(function, ast.Name) and function.id == "load"
-    via = (
-        isinstance(function, ast.Attribute)
-        and function.attr == "load"
-        and isinstance(function.value, ast.Name)
-        and function.value.id == "engines"
-    )
-    if not (named or via) or not call.args:
-        return set()
-    role = call.args[0]
-    literal = isinstance(role, ast.Constant) and isinstance(role.value, str)
-    return {role.value} if literal else {"*"}  # type: ignore[attr-defined]
-
-
-@functools.cache
-def _role_modules() -> dict[str, frozenset[str]]:
-    """Role -> the engine modules that register an engine for it."""
-    found: dict[str, set[str]] = {"*": set()}
-    for path in sorted((PACKAGE / "engines").glob("*.py")):
-        if path.stem == "__init__":
-            continue
-        module = f"aegis.engines.{path.stem}"
-        found["*"].add(module)
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if not isinstance(node, ast.Call) or not node.args:
-                continue
-            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            if name == "register" and isinstance(node.args[0], ast.Constant):
-                found.setdefault(str(node.args[0].value), set()).add(module)
-    return {role: frozenset(modules) for role, modules in found.items()}
-
-
-def code_hashes(path: Path) -> dict[str, str]:
-    """Module -> source hash for a file and all it needs inside ``aegis``; ``"."`` is the file."""
-    hashes: dict[str, str] = {}
-    todo: list[tuple[str, Path]] = [(".", path)]
-    while todo:
-        name, file = todo.pop()
-        if name in hashes:
-            continue
-        source, imports, roles = _parse(file, file.stat().st_mtime_ns)
-        hashes[name] = source
-        engines = {module for role in roles for module in _role_modules().get(role, ())}
-        for module in (imports | engines) - _NOT_RESULTS:
-            found = _module_file(module)
-            if found is not None and found != file:
-                todo.append((module, found))
-    return dict(sorted(hashes.items()))
-
-
 # --- surroundings ---------------------------------------------------------------------
 
 
@@ -211,6 +108,11 @@ def cards() -> dict[str, str]:
         for file, value in zip(files, hash_files(files), strict=True)
         if value is not None
     }
+
+
+def schemas(names: Iterable[str]) -> dict[str, str]:
+    """Table -> hash of its schema; a name without a schema is left out."""
+    return {name: digest(asdict(SCHEMAS[name])) for name in names if name in SCHEMAS}
 
 
 def fingerprint(path: Path) -> str | None:
@@ -276,7 +178,9 @@ def stale_reasons(
     reasons = []
     if receipt["notebook"] != file_sha256(notebook):
         reasons.append("the notebook changed")
-    reasons += _differences("code", receipt["code"], code_hashes(notebook), skip={"."})
+    reasons += _differences("code", receipt["code"], closure_hashes(notebook), skip={"."})
+    old = receipt.get("schemas", {})
+    reasons += _differences("schema of", old, schemas(old))
     reasons += _differences("parameter", receipt["parameters"], recorded(parameters))
     reasons += _differences("files of parameter", receipt["outside"], outside_inputs(parameters))
     reasons += _differences("outside file", receipt["used"], _used_now(receipt["used"]))

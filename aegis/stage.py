@@ -23,26 +23,15 @@ import filelock
 import pandas as pd
 
 from aegis import engines, receipts
+from aegis.closure import closure_hashes, run_hash
 from aegis.cluster import Record, WorkFunction, map_items, run_item
 from aegis.errors import ParamError, RunLocked, StageFailed, TableError
 from aegis.params import check_value, read_declarations
 from aegis.pipeline import STAGES, Wiring, find_notebooks
 from aegis.tables import PROJECT, SCHEMAS, Run, open_run
+from aegis.work import ItemResult
 
 _locks: dict[Path, filelock.FileLock] = {}
-
-
-@dataclass(frozen=True)
-class ItemResult:
-    """What became of one item; ``value`` is None unless ``status`` is ``"ok"``."""
-
-    id: str
-    status: str
-    reason: str | None
-    value: dict[str, Any] | None
-    engine_s: float
-    wall_s: float
-    cached: bool
 
 
 @dataclass
@@ -157,8 +146,15 @@ class Stage:
         source = Path(function.__code__.co_filename)
         if function.__qualname__ != function.__name__ or not source.exists():
             raise ParamError(f"{self.name}: {function.__qualname__} is no module-level function")
-        code = receipts.code_hashes(source)
-        base = [function.__name__, code, receipts.cards(), receipts.packages(), settings]
+        code = closure_hashes(source, function.__name__)
+        base = [
+            function.__name__,
+            code,
+            run_hash(),
+            receipts.cards(),
+            receipts.packages(),
+            settings,
+        ]
         common = receipts.digest(base)
         folder = self.run.secret / "items" / self.name
         return [folder / f"{receipts.digest([common, item])}.json" for item in work]
@@ -240,7 +236,8 @@ class Stage:
             "token": os.environ.get("AEGIS_TOKEN"),
             "started": datetime.fromtimestamp(self.started_s, UTC).isoformat(timespec="seconds"),
             "notebook": receipts.file_sha256(self.notebook),
-            "code": receipts.code_hashes(self.notebook),
+            "code": closure_hashes(self.notebook),
+            "schemas": receipts.schemas([*self.wiring.reads, *self.wiring.writes]),
             "parameters": receipts.recorded(self.parameters),
             "seeds": {k: v for k, v in self.parameters.items() if "seed" in k},
             "outside": receipts.outside_inputs(self.parameters),
