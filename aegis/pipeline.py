@@ -84,7 +84,7 @@ STAGES: dict[str, Wiring] = {wiring.name: wiring for wiring in [
             "recordings words turns turn_times screening diarization profiles voices backend_distances assignments"
             " assignment_summary converted mentions substitutions edits regions plan_summary rendered reconstructions"
             " timeline transcripts turn_transcripts lexical_matches transcript_scores trials eligibility linkage"
-            f" {_GOLD} facts? actions? chronology? inventory_summary? fact_verdicts? endpoint_verdicts? edit_verdicts?",
+            f" {_GOLD}",
             "contrasts claims"),
     _wiring("14_scorecard",
             "recordings words turns screening diarization profiles assignments mentions edits lexical_matches"

@@ -105,8 +105,8 @@ def _conversation(rows: Rows, recording: str, language: str, rng: np.random.Gene
         "recording_id": recording, "language": language, "language_probability": 0.99,
         "n_speakers": 2, "n_words": sum(t["n_words"] for t in turns), "n_turns": N_TURNS,
         "n_flagged": 0, "n_untimed": 0, "speech_s": speech_s, "covered_s": speech_s,
-        "uncovered_s": 0.0, "overlap_s": 0.0, "asr": "toy", "diarizer": "toy", "status": "ok",
-        "reason": None,
+        "uncovered_s": 0.0, "overlap_s": 0.0, "n_speakers_found": 2, "asr": "toy",
+        "diarizer": "toy", "status": "ok", "reason": None,
     })  # fmt: skip
     _profiles(rows, recording, language, rng)
     _edits(rows, turns, named, rng)
@@ -145,6 +145,18 @@ def _gold(rows: Rows, turns: list[dict[str, Any]], named: dict[int, str]) -> Non
             "voice": f"voice{index % 2}", "start_s": turn["start_s"], "end_s": turn["end_s"],
             "text": turn["text"], "language": turn["language"],
         })  # fmt: skip
+        rows["gold_speech"].append({
+            "recording_id": turn["recording_id"], "speaker": "AB"[index % 2], "turn_index": index,
+            "start_s": turn["start_s"], "end_s": turn["end_s"],
+        })  # fmt: skip
+        rows["diarization"] += [
+            {
+                "recording_id": turn["recording_id"], "mode": mode, "segment_index": index,
+                "speaker": f"S{index % 2 + 1}", "start_s": turn["start_s"] + 0.1,
+                "end_s": turn["end_s"],
+            }
+            for mode in ("used", "automatic")
+        ]  # fmt: skip
     for index, name in named.items():
         rows["gold_mentions"].append({
             "recording_id": turns[0]["recording_id"], "turn_index": index, "char_start": 0,

@@ -1,0 +1,163 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation: {extension: .py, format_name: percent}
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+# ---
+
+# %% [markdown]
+# # Do the two renderers differ? {#sec-contrasts}
+#
+# One substitution at a time, the same intentions in both renderers: was the replacement heard in
+# a fresh transcription, and was the original still heard? The paper finds 13.64 points more
+# realised replacements for F5-TTS (CI 9.69 to 17.59), no resolved difference in retained
+# originals, and 11.34 points lower error rates of an attacker in the edited regions. All
+# uncertainty is over conversations, and all numbers of this site's prose are collected here.
+
+# %% tags=["parameters"]
+run_name: str = "demo"  # the run whose tables are read and written
+n_draws: int = 10000  # bootstrap draws of conversations
+n_draws_linkage: int = 2000  # bootstrap draws for error rates of the attacker
+seed: int = 20261005  # seed of draws and sign flips
+reference: str = "source"  # reference of word errors: source (saved transcript) or gold (script)
+
+# %%
+import numpy as np
+import pandas as pd
+import seaborn as sns
+
+from aegis import contrasts, report, stats
+from aegis.stage import open_stage
+from aegis.tables import CONDITIONS, SCHEMAS
+
+stage = open_stage("13_contrasts", globals())
+report.style()
+matches, scores = stage.read("lexical_matches"), stage.read("transcript_scores")
+trials, linkage = stage.read("trials"), stage.read("linkage")
+later = {
+    "08_extract_facts": "facts",
+    "10_judge_facts": "fact_verdicts",
+    "11_judge_edits": "edit_verdicts",
+}
+missing = [name for name, table in later.items() if table not in SCHEMAS or not stage.has(table)]
+
+
+def draws() -> np.random.Generator:
+    """The same draws for every statistic, so that contrasts of one population are comparable."""
+    return np.random.default_rng(seed)
+
+
+# %% [markdown]
+# ## Outcomes of focused intentions
+#
+# Failures and uncertain outcomes stay in the denominator. They count as unknown: neither success
+# nor verified absence.
+
+# %%
+lexical = pd.DataFrame(contrasts.lexical_claims(matches, draws, n_draws))
+report.rates(
+    lexical[
+        ["label", "numerator", "denominator", "unknown", "not_applicable", "ci_low", "ci_high"]
+    ]
+)
+
+# %%
+shown = contrasts.focused(matches).groupby(["condition", "category"])["replacement_status"]
+report.table(shown.value_counts().rename("intentions").reset_index())
+
+# %% [markdown]
+# ## Paired contrasts
+#
+# Renderer b (whole turn) minus renderer a (infill), and each condition against the original, in
+# conversation-cluster draws. The sign-flip test belongs to the family of two secondary endpoints,
+# whose other member needs the judged facts; its place in the Holm adjustment stays taken.
+
+# %%
+pairs = [("original", name) for name in CONDITIONS[1:]] + [contrasts.RENDERERS]
+rows = contrasts.lexical_contrasts(matches, draws, n_draws)
+rows += contrasts.word_error_contrasts(scores, pairs, reference, draws, n_draws)
+rows += contrasts.linkage_contrasts(trials, draws, n_draws_linkage)
+rows += contrasts.absent_contrasts(missing) if missing else []
+table = stage.write("contrasts", pd.DataFrame(contrasts.adjust_families(rows)))
+run = table[table["status"] != "not_applicable"]
+points = ["estimate", "ci_low", "ci_high", "equal_conversation"]
+report.table(
+    run.assign(**{name: 100 * run[name] for name in points})[
+        ["endpoint", "condition_a", "condition_b", *points, "n_items", "n_clusters", "p", "p_holm"]
+    ]
+)
+
+# %%
+absent = table[table["status"] == "not_applicable"]
+report.table(absent[["endpoint", "condition_a", "condition_b", "family", "reason"]])
+
+# %%
+drawn = run.dropna(subset=["estimate"]).astype({"estimate": float})
+axes = sns.pointplot(drawn, x="estimate", y="contrast_id", linestyle="none")
+axes.hlines(range(len(drawn)), drawn["ci_low"].astype(float), drawn["ci_high"].astype(float))
+axes.axvline(0, color="grey", linewidth=1)
+axes.set(xlabel="difference as a share", ylabel="")
+# %% [markdown]
+# ## Bounds and what this study could see
+#
+# The bounds set every unresolved outcome to both extremes; they are no confidence intervals. The
+# minimal detectable difference is the true difference that a study of this size finds four times
+# in five.
+
+# %%
+limits = []
+for endpoint in contrasts.LEXICAL:
+    bounds = contrasts.lexical_bounds(matches, endpoint)
+    a, b, names = contrasts.pair_outcomes(
+        contrasts.focused(matches), endpoint, contrasts.RENDERERS
+    )
+    least = stats.minimal_detectable_difference(b - a, names) if len(a) else np.nan
+    limits.append(
+        {
+            "endpoint": endpoint,
+            "bound_low": 100 * bounds.low,
+            "bound_high": 100 * bounds.high,
+            "unresolved": bounds.n_unresolved,
+            "items": bounds.n_items,
+            "detectable_points": 100 * least,
+        }
+    )
+report.table(pd.DataFrame(limits), 1)
+
+# %%
+claims = [
+    *contrasts.population_claims(
+        *map(
+            stage.read, ("recordings", "profiles", "turns", "edits", "regions", "reconstructions")
+        )
+    ),
+    *lexical.to_dict("records"),
+    *contrasts.word_error_claims(scores, draws, n_draws),
+    *contrasts.linkage_claims(linkage, stage.read("eligibility")),
+]
+claims = stage.write("claims", pd.DataFrame(claims))
+report.table(claims.groupby(["unit", "status"]).size().rename("claims").reset_index())
+
+# %% [markdown]
+# ## What this shows
+
+# %%
+gain = table.set_index("endpoint").loc["realised"]
+kept = table.set_index("endpoint").loc["retained"]
+value = claims.set_index("claim_id")
+counts = [
+    report.percent(*value.loc[f"{end}_{name}", ["numerator", "denominator"]])
+    for end in ("realised", "retained")
+    for name in contrasts.RENDERERS
+]
+report.say(
+    f"Renderer A realises {counts[0]} and renderer B {counts[1]} of the planned replacements, a"
+    f" difference of {100 * gain['estimate']:.1f} points (95 % interval {100 * gain['ci_low']:.1f}"
+    f" to {100 * gain['ci_high']:.1f}, {gain['n_clusters']} conversations). The original is still"
+    f" heard in {counts[2]} and {counts[3]}; the sign-flip test gives p = {kept['p']:.3f},"
+    f" adjusted {kept['p_holm']:.3f}. Not run: {', '.join(missing) or 'nothing'}. An interval that crosses"
+    " zero does not establish equivalence, and these engines are not the paper's."
+)
+
+# %%
+stage.done()
