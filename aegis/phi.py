@@ -1,0 +1,202 @@
+"""The Safe Harbor contract: categories, every occurrence of a known term, detection scores.
+
+Unit: one mention, a literal span ``[char_start, char_end)`` of one turn's text.
+The contract (decisions of ours where Safe Harbor is silent): day and month elements
+of dates are identifiers, bare years, lone weekdays and durations are not; ages over
+89 are; places below state level are, countries and states are not; titles stay
+outside the span; a partly covered mention is a leak.
+
+Functions: :func:`occurrences`, :func:`unlocated`, :func:`score_detection`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from aegis.lexicon import protected_spans, straight
+from aegis.numbers import canonical, heard
+
+CATEGORIES: dict[str, str] = {
+    "NAME": "personal names, aliases, initials with a name, spelled names; no titles",
+    "LOCATION": "streets, house names, towns, postcodes, facilities; no states, no countries",
+    "DATE": "dates with a day or a month; no bare years, lone weekdays or durations",
+    "AGE": "ages over 89, the number alone",
+    "PHONE": "telephone numbers and parts of them",
+    "FAX": "fax numbers",
+    "EMAIL": "e-mail addresses, written or spoken",
+    "SSN": "social security and national insurance numbers",
+    "MRN": "medical record, chart, hospital and patient numbers",
+    "HEALTH_PLAN": "insurance member, policy and beneficiary numbers",
+    "ACCOUNT": "bank, card, billing and other account numbers",
+    "LICENSE": "licence, certificate and passport numbers",
+    "VEHICLE": "plates and vehicle numbers",
+    "DEVICE": "serial numbers of devices",
+    "URL": "web addresses",
+    "IP": "network addresses",
+    "BIOMETRIC": "identifiers of prints of fingers, voice or face",
+    "PHOTO": "identifiers of face images",
+    "UNIQUE_ID": "any other unique number or code",
+}
+CONTRACT_REVISION = hashlib.sha256(
+    "\n".join(f"{name}: {rule}" for name, rule in CATEGORIES.items()).encode()
+).hexdigest()[:12]
+
+
+def occurrences(term: str, text: str) -> list[tuple[int, int]]:
+    """All spans of a term in a text, without case, never inside a longer word.
+
+    A trailing possessive is not part of the word: ``"Anna"`` is found in ``"Anna's"``.
+    """
+    term, plain = straight(unicodedata.normalize("NFC", term)).strip(), straight(text)
+    if not term:
+        return []
+    parts = [re.escape(part) for part in term.split()]
+    pattern = r"(?<![\w])" + r"\s+".join(parts) + r"(?!\w)(?!'(?!s\b)\w)(?!-\w)"
+    return [m.span() for m in re.finditer(pattern, plain, re.IGNORECASE)]
+
+
+def unlocated(text: str, span_text: str, char_start: int, char_end: int) -> bool:
+    """Whether a mention's text does not stand literally (after NFC) at its place in the turn."""
+    here = unicodedata.normalize("NFC", text[char_start:char_end])
+    return not here or here != unicodedata.normalize("NFC", span_text)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Counts behind one rate; ``value`` is None when nothing was at stake."""
+
+    numerator: int
+    denominator: int
+
+    @property
+    def value(self) -> float | None:
+        return self.numerator / self.denominator if self.denominator else None
+
+
+def score_detection(
+    mentions: pd.DataFrame,
+    turns: pd.DataFrame,
+    gold_mentions: pd.DataFrame,
+    gold_turns: pd.DataFrame,
+    tolerance_s: float = 1.0,
+) -> pd.DataFrame:
+    """One row per gold mention: was it heard exactly, is it wholly covered, is it typed right.
+
+    ``turns`` are recognised turns, ``gold_turns`` scripted ones of the same recordings.
+    A gold mention is *heard* when its canonical value occurs in the text of the
+    recognised turns that overlap its scripted turn (widened by ``tolerance_s``). It is
+    *covered* when an occurrence lies wholly inside detected mentions of such a turn;
+    a partly covered mention is a leak. A mention that was not heard exactly counts as
+    covered (``covered_any``) when the recognised text holds no token of four letters
+    or two digits of it outside detected mentions.
+
+    Returns
+    -------
+    DataFrame
+        recording_id, turn_index, char_start, text, category, language, heard, covered,
+        covered_any, typed, found_category.
+    """
+    rows = []
+    scripted = gold_turns.set_index(["recording_id", "turn_index"])
+    by_recording = {key: frame for key, frame in turns.groupby("recording_id")}
+    by_turn = {key: frame for key, frame in mentions.groupby("turn_id")}
+    for gold in gold_mentions.itertuples():
+        turn = scripted.loc[(gold.recording_id, gold.turn_index)]
+        near = by_recording.get(gold.recording_id, turns.iloc[:0])
+        near = near[(near["end_s"] > turn["start_s"] - tolerance_s) & (near["start_s"] < turn["end_s"] + tolerance_s)]
+        language = str(turn["language"])
+        found = [_cover(str(gold.text), row, by_turn.get(row.turn_id), language) for row in near.itertuples()]
+        hits = [f for f in found if f.heard]
+        best = max(hits, key=lambda f: (f.covered, f.category == gold.category), default=None)
+        exposed = any(f.exposed for f in found)
+        rows.append(
+            {
+                "recording_id": gold.recording_id,
+                "turn_index": gold.turn_index,
+                "char_start": gold.char_start,
+                "text": gold.text,
+                "category": gold.category,
+                "language": language,
+                "heard": bool(hits),
+                "covered": bool(hits) and all(f.covered for f in hits),
+                "covered_any": all(f.covered for f in hits) if hits else not exposed,
+                "typed": best is not None and best.category == gold.category,
+                "found_category": best.category if best else None,
+            }
+        )
+    columns = ["recording_id", "turn_index", "char_start", "text", "category", "language", "heard", "covered",
+               "covered_any", "typed", "found_category"]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns)
+
+
+@dataclass(frozen=True)
+class _Coverage:
+    heard: bool
+    covered: bool
+    category: str | None
+    exposed: bool
+
+
+def _cover(value: str, turn: object, mentions: pd.DataFrame | None, language: str) -> _Coverage:
+    """How one recognised turn treats one gold value."""
+    text = str(turn.text)  # type: ignore[attr-defined]
+    spans = [] if mentions is None else list(
+        zip(mentions["char_start"].astype(int), mentions["char_end"].astype(int), mentions["category"], strict=True)
+    )  # fmt: skip
+    masked = mask(text, [(a, b) for a, b, _ in spans])
+    here = heard(value, text, language)
+    left = heard(value, masked, language) if here else False
+    category = None
+    if here and not left:
+        matching = [c for a, b, c in spans if _share(value, text[a:b], language)]
+        category = matching[0] if matching else None
+    tokens = [t for t in canonical(value, language).split() if len(t) >= 4 or (t.isdigit() and len(t) >= 2)]
+    rest = canonical(masked, language).split()
+    partly = any(token in rest for token in tokens)
+    return _Coverage(here, here and not left and not (partly and _left_over(value, masked, language)), category, partly)
+
+
+def mask(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """A text with its spans blanked by a neutral sign (same length)."""
+    out = list(text)
+    for start, end in spans:
+        out[start:end] = "\u25a1" * (end - start)
+    return "".join(out)
+
+
+def _share(value: str, span: str, language: str) -> bool:
+    """Whether a detected span holds a gold value or a part of it."""
+    wanted, found = canonical(value, language), canonical(span, language)
+    return heard(value, span, language) or wanted.replace(" ", "") in found.replace(" ", "") or found in wanted
+
+
+def _left_over(value: str, masked: str, language: str) -> bool:
+    """Whether half or more of a gold value's tokens stand together outside the detected spans."""
+    tokens = canonical(value, language).split()
+    rest = f" {canonical(masked, language)} "
+    return len(tokens) > 1 and any(f" {a} {b} " in rest for a, b in zip(tokens, tokens[1:], strict=False))
+
+
+def rate(scores: pd.DataFrame, of: str, among: str | None = None) -> Rate:
+    """Pooled counts: rows with ``of`` true, among the rows with ``among`` true (or all)."""
+    base = scores[scores[among]] if among else scores
+    return Rate(int(base[of].sum()), len(base))
+
+
+def protected_touched(mentions: pd.DataFrame, turns: pd.DataFrame) -> Rate:
+    """Protected clinical terms of the recognised turns that a mention touches."""
+    touched = total = 0
+    spans: Mapping[str, pd.DataFrame] = {str(k): f for k, f in mentions.groupby("turn_id")}
+    for turn in turns.itertuples():
+        found = spans.get(str(turn.turn_id))
+        for start, end in protected_spans(str(turn.text), str(turn.language)):
+            total += 1
+            if found is not None:
+                touched += bool(((found["char_start"] < end) & (found["char_end"] > start)).any())
+    return Rate(touched, total)
