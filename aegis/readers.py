@@ -239,21 +239,20 @@ def read_textgrid(path: Path) -> list[Tier]:
 
 
 def _tier(path: Path, tokens: _Tokens) -> Tier:
-    kind, name = tokens.take("string", "a tier class"), tokens.take("string", "a tier name")
+    kind = tokens.take("string", "a tier class")
     if kind not in ("IntervalTier", "TextTier"):
         _fail(path, tokens.line, f"unknown tier class {kind!r}")
+    name = tokens.take("string", "a tier name")
     start_s, end_s = tokens.seconds("the tier's xmin"), tokens.seconds("the tier's xmax")
     intervals: list[Interval] = []
     for _ in range(tokens.count("the number of intervals")):
         begin = tokens.seconds("a time")
-        finish = tokens.seconds("an interval's xmax") if kind == "IntervalTier" else begin
-        line = tokens.line
-        label = tokens.take("string", "a label")
-        if kind == "IntervalTier" and finish <= begin:
-            _fail(path, line, f"interval [{begin}, {finish}] has no length")
         if intervals and begin < intervals[-1].end_s - 1e-6:
-            _fail(path, line, f"interval at {begin} starts before the one before ends")
-        intervals.append(Interval(begin, finish, label))
+            _fail(path, tokens.line, f"interval at {begin} starts before the one before ends")
+        finish = tokens.seconds("an interval's xmax") if kind == "IntervalTier" else begin
+        if kind == "IntervalTier" and finish <= begin:
+            _fail(path, tokens.line, f"interval [{begin}, {finish}] has no length")
+        intervals.append(Interval(begin, finish, tokens.take("string", "a label")))
     return Tier(name, kind, start_s, end_s, tuple(intervals))
 
 

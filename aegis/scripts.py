@@ -277,6 +277,7 @@ _SCRIPT_KEYS = (
 def _script(content: dict[str, Any]) -> Script:
     _known(content, _SCRIPT_KEYS, "script")
     _needed(content, "recording_id language title speakers turns", "script")
+    _texts(content, "recording_id language title split", "script")
     recording_id, language = content["recording_id"], content["language"]
     if not re.fullmatch(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+", recording_id):
         raise ManifestError(f"recording_id {recording_id!r}: must be ASCII dataset/stem")
@@ -330,6 +331,13 @@ def _needed(entry: dict[str, Any], keys: str, what: str) -> None:
         raise ManifestError(f"{what}: missing keys {missing}")
 
 
+def _texts(entry: dict[str, Any], keys: str, what: str) -> None:
+    """YAML turns a bare ``No`` or ``12`` into another type; such values must be quoted."""
+    for key in keys.split():
+        if key in entry and not isinstance(entry[key], str):
+            raise ManifestError(f"{what}: {key} must be text, is {entry[key]!r}; quote it")
+
+
 def _one_of(value: Any, allowed: Sequence[str], what: str) -> str:
     if value not in allowed:
         raise ManifestError(f"{what} {value!r}: must be one of {', '.join(allowed)}")
@@ -341,6 +349,7 @@ def _speakers(entries: Any) -> dict[str, Speaker]:
     for name, entry in entries.items():
         _known(entry, "role voice gender", f"speaker {name}")
         _needed(entry, "role", f"speaker {name}")
+        _texts(entry, "role voice gender", f"speaker {name}")
         voice, gender = entry.get("voice", ""), entry.get("gender", "")
         _one_of(entry["role"], ROLES, f"speaker {name}: role")
         _one_of(gender, ("female", "male", ""), f"speaker {name}: gender")
@@ -369,7 +378,8 @@ def _turn(
         raise ManifestError(f"needs exactly one speaker of {', '.join(speakers)}")
     speaker = speakers[names[0]]
     _known(entry, f"{speaker.speaker} pause_s overlap_s facts", "turn")
-    text, mentions = parse_markup(" ".join(str(entry[speaker.speaker]).split()))
+    _texts(entry, speaker.speaker, "turn")
+    text, mentions = parse_markup(" ".join(entry[speaker.speaker].split()))
     if not text:
         raise ManifestError("has no text")
     overlap_s = float(entry.get("overlap_s", 0.0))
@@ -401,6 +411,7 @@ _FACT_KEYS = (
 def _fact(entry: Any, turn: ScriptTurn) -> GoldFact:
     _known(entry, _FACT_KEYS, "fact")
     _needed(entry, "fact evidence importance", "fact")
+    _texts(entry, "fact evidence action", "fact")
     if entry["evidence"] not in turn.text:
         raise ManifestError(f"evidence {entry['evidence']!r} is not in the spoken text")
     answers = entry.get("answers_previous", False)
@@ -442,14 +453,15 @@ def _evidence_turn(entry: dict[str, Any], turns: list[ScriptTurn], what: str) ->
 def _action(entry: Any, turns: list[ScriptTurn]) -> GoldAction:
     _known(entry, "id turn actor action state timing plan evidence", "action")
     _needed(entry, "id actor action state evidence", "action")
+    _texts(entry, "id action timing evidence", "action")
     what = f"action {entry['id']}"
     return GoldAction(
-        str(entry["id"]),
+        entry["id"],
         _evidence_turn(entry, turns, what),
         _one_of(entry["actor"], (*ROLES, "family"), f"{what}: actor"),
         entry["action"],
         _one_of(entry["state"], STATES, f"{what}: state"),
-        str(entry.get("timing", "")),
+        entry.get("timing", ""),
         bool(entry.get("plan", False)),
         entry["evidence"],
     )
@@ -458,6 +470,7 @@ def _action(entry: Any, turns: list[ScriptTurn]) -> GoldAction:
 def _relation(entry: Any, turns: list[ScriptTurn]) -> GoldRelation:
     _known(entry, "turn relation first second evidence", "chronology")
     _needed(entry, "relation first second evidence", "chronology")
+    _texts(entry, "first second evidence", "chronology")
     return GoldRelation(
         _evidence_turn(entry, turns, "chronology"),
         _one_of(entry["relation"], RELATIONS, "relation"),
