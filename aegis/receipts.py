@@ -68,6 +68,14 @@ def hash_files(paths: Iterable[Path]) -> list[str | None]:
         return list(pool.map(file_sha256, paths))
 
 
+def hash_tables(run: Run, names: Iterable[str]) -> dict[str, str | None]:
+    """Table -> SHA-256 of its file; None when there is none, or no schema of it yet."""
+    known = list(names)
+    there = [name for name in known if name in SCHEMAS]
+    hashed = dict(zip(there, hash_files(run.table_path(n) for n in there), strict=True))
+    return {name: hashed.get(name) for name in known}
+
+
 def digest(value: object) -> str:
     """SHA-256 of a JSON-able value, independent of key order."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=plain)
@@ -186,10 +194,7 @@ def stale_reasons(
     reasons += _differences("outside file", receipt["used"], _used_now(receipt["used"]))
     reasons += _differences("model card", receipt["cards"], cards())
     reasons += _differences("package", receipt["packages"], packages())
-    names = list(reads)
-    hashed = hash_files(run.table_path(name) for name in names)
-    now = dict(zip(names, hashed, strict=True))
-    reasons += _differences("input", receipt["inputs"], now)
+    reasons += _differences("input", receipt["inputs"], hash_tables(run, reads))
     return reasons + output_reasons(run, receipt)
 
 

@@ -73,7 +73,7 @@ class Stage:
         """Is this table of another notebook there (for tables that may be absent)?"""
         if name not in self.wiring.reads:
             raise TableError(f"{self.name} does not read {name}; it reads {self.wiring.reads}")
-        return self.run.has(name)
+        return name in SCHEMAS and self.run.has(name)
 
     def uses(self, path: Path) -> Path:
         """Note a file or folder outside the run that the results depend on; returns it.
@@ -225,10 +225,6 @@ class Stage:
         workers.pop(os.getpid(), None)
         used = [info for record in self._records for info in record["engines"]]
         used += [asdict(info) for info in engines.resident()]
-        reads = [name for name in self.wiring.reads if self.run.has(name)]
-        hashed = receipts.hash_files(self.run.table_path(n) for n in [*reads, *self._written])
-        inputs: dict[str, str | None] = dict.fromkeys(self.wiring.reads)
-        inputs |= dict(zip(reads, hashed, strict=False))
         return {
             "format": 1,
             "stage": self.name,
@@ -242,8 +238,8 @@ class Stage:
             "seeds": {k: v for k, v in self.parameters.items() if "seed" in k},
             "outside": receipts.outside_inputs(self.parameters),
             "used": self._outside,
-            "inputs": inputs,
-            "tables": dict(zip(self._written, hashed[len(reads) :], strict=True)),
+            "inputs": receipts.hash_tables(self.run, self.wiring.reads),
+            "tables": receipts.hash_tables(self.run, self._written),
             "files": dict(sorted(self._files.items())),
             "engines": _distinct(used),
             "cards": receipts.cards(),
