@@ -155,8 +155,9 @@ report.say(
     f" difference of {100 * gain['estimate']:.1f} points (95 % interval {100 * gain['ci_low']:.1f}"
     f" to {100 * gain['ci_high']:.1f}, {gain['n_clusters']} conversations). The original is still"
     f" heard in {counts[2]} and {counts[3]}; the sign-flip test gives p = {kept['p']:.3f},"
-    f" adjusted {kept['p_holm']:.3f}. Not run: {', '.join(missing) or 'nothing'}. An interval that crosses"
-    " zero does not establish equivalence, and these engines are not the paper's."
+    f" adjusted {kept['p_holm']:.3f}. Not run: {', '.join(missing) or 'nothing'}."
+    " An interval that crosses zero does not establish equivalence, and these engines are not"
+    " the paper's."
 )
 
 # %%

@@ -1,0 +1,176 @@
+"""What the embedded engines reach on material whose truth is known, beside the aims.
+
+A row is one aim: a value with the numerator and denominator it comes from, the aim and its
+direction (``>=`` or ``<=``). A row without truth, or whose stage has not run, is absent
+from the results but kept with its reason and no value. Counts are pooled over recordings,
+never averaged ratios.
+
+Every function returns rows for the table ``scorecard``; none reads a file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from aegis.contrasts import LEXICAL, RENDERERS, focused, word_errors
+from aegis.linkage import beside_original
+
+Row = dict[str, Any]
+
+AIMS: dict[str, tuple[str, float]] = {
+    "asr_wer_en_clean": ("<=", 0.07),
+    "asr_wer_fr": ("<=", 0.15),
+    "diarization_error_given": ("<=", 0.07),
+    "n_speakers_right": (">=", 0.75),
+    "words_right_speaker": (">=", 0.95),
+    "covered_heard_en": (">=", 0.98),
+    "covered_heard_fr": (">=", 0.95),
+    "covered_spoken_en": (">=", 0.90),
+    "covered_spoken_fr": (">=", 0.60),
+    "typed_right": (">=", 0.95),
+    "clinical_terms_touched": ("<=", 0.01),
+    "realised_better_renderer": (">=", 0.90),
+    "retained_better_renderer": ("<=", 0.02),
+    "uncertain_better_renderer": ("<=", 0.10),
+    "profiles_assigned": (">=", 1.0),
+    "nearer_to_target": (">=", 0.80),
+    "eer_above_original": (">=", 0.10),
+}
+"""The aims of the demo; other metrics are reported without one."""
+
+
+def card_row(
+    metric: str,
+    numerator: float,
+    denominator: float,
+    note: str | None = None,
+    value: float | None = None,
+) -> Row:
+    """One row; the value is the ratio unless it is given, and an empty denominator has none."""
+    if value is None:
+        value = numerator / denominator if denominator else math.nan
+    direction, aim = AIMS.get(metric, ("", math.nan))
+    met = None
+    if direction and not math.isnan(value):
+        # A share such as 49/50 must meet an aim of 0.98 in spite of rounding.
+        gap = value - aim if direction == ">=" else aim - value
+        met = gap >= -1e-12
+    return {
+        "metric": metric, "value": value, "numerator": float(numerator),
+        "denominator": float(denominator), "aim": aim, "direction": direction, "met": met,
+        "note": note,
+    }  # fmt: skip
+
+
+def absent_rows(metrics: Iterable[str], reason: str) -> list[Row]:
+    """Aims that this run cannot speak to, with the reason."""
+    return [card_row(metric, math.nan, math.nan, reason, math.nan) for metric in metrics]
+
+
+def complete(rows: Iterable[Row]) -> list[Row]:
+    """The rows, and every aim that none of them covers as absent."""
+    found = list(rows)
+    lacking = [metric for metric in AIMS if metric not in {row["metric"] for row in found}]
+    return found + absent_rows(lacking, "no truth, or its stage has not run")
+
+
+def word_error_rows(
+    scores: pd.DataFrame, language_of: Mapping[str, str], clean: Collection[str]
+) -> list[Row]:
+    """WER of the original's transcript against the script, by language; clean ones apart."""
+    own = scores[(scores["condition"] == "original") & (scores["reference"] == "gold")]
+    done = word_errors(own)
+    language = done["recording_id"].map(language_of)
+    is_clean = done["recording_id"].isin(set(clean))
+    groups = {
+        "asr_wer_en_clean": (language == "en") & is_clean,
+        "asr_wer_en_hard": (language == "en") & ~is_clean,
+        "asr_wer_fr": language == "fr",
+    }
+    return [
+        card_row(metric, done.loc[held, "errors"].sum(), done.loc[held, "words"].sum(),
+                 f"{int(held.sum())} recordings")
+        for metric, held in groups.items() if held.any()
+    ]  # fmt: skip
+
+
+def speaker_count_rows(screening: pd.DataFrame, true_counts: Mapping[str, int]) -> list[Row]:
+    """Recordings of two or more speakers whose number the diarizer found by itself."""
+    known = screening[screening["recording_id"].map(true_counts).fillna(0) > 1]
+    known = known[known["n_speakers_found"].notna()]
+    if known.empty:
+        return []
+    right = known["n_speakers_found"].astype(int) == known["recording_id"].map(true_counts)
+    return [card_row("n_speakers_right", int(right.sum()), len(known), "found automatically")]
+
+
+def lexical_rows(matches: pd.DataFrame) -> list[Row]:
+    """Realised, retained and uncertain by renderer; the aims hold for the better one."""
+    own = focused(matches)
+    counts = {name: _lexical_counts(own[own["condition"] == name]) for name in RENDERERS}
+    counts = {name: found for name, found in counts.items() if found["n"]}
+    if not counts:
+        return []
+    best = max(counts, key=lambda name: counts[name]["realised"] / counts[name]["n"])
+    rows = []
+    for endpoint in ("realised", "retained", "uncertain"):
+        for name, found in counts.items():
+            rows.append(card_row(f"{endpoint}_{name}", found[endpoint], found["n"]))
+        chosen = counts[best]
+        rows.append(card_row(f"{endpoint}_better_renderer", chosen[endpoint], chosen["n"], best))
+    return rows
+
+
+def _lexical_counts(own: pd.DataFrame) -> dict[str, int]:
+    counts = {name: int((own[column] == value).sum()) for name, (column, value) in LEXICAL.items()}
+    uncertain = int((own["original_status"] == "uncertain").sum())
+    return {**counts, "uncertain": uncertain, "n": len(own)}
+
+
+def assignment_rows(assignments: pd.DataFrame, profiles: pd.DataFrame) -> list[Row]:
+    """Profiles with a pseudo-voice."""
+    done = assignments[(assignments["status"] == "ok") & (assignments["pseudo_profile"] == 1)]
+    held = profiles["profile_id"].isin(set(done["profile_id"]))
+    return [card_row("profiles_assigned", int(held.sum()), len(profiles))] if len(profiles) else []
+
+
+def nearer_rows(trials: pd.DataFrame) -> list[Row]:
+    """Converted profiles nearer to their assigned voice than to their source, by backend."""
+    keys = ["backend", "enrol"]
+    shared = trials[trials["target"] & (trials["protocol"] == "shared")]
+    voice = trials[trials["protocol"] == "target_voice"]
+    both = shared.merge(voice, on=keys, suffixes=("_source", "_voice"))
+    rows = []
+    for backend, own in both.groupby("backend", sort=True):
+        near = int((own["score_voice"] > own["score_source"]).sum())
+        rows.append(card_row(f"nearer_to_target_{backend}", near, len(own)))
+    return [*rows, *_worst("nearer_to_target", rows)]
+
+
+def _worst(metric: str, rows: list[Row]) -> list[Row]:
+    """The aim itself is judged on the backend that fares worst."""
+    known = [row for row in rows if not math.isnan(row["value"])]
+    if not known:
+        return []
+    lowest = min(known, key=lambda row: row["value"])
+    note = f"lowest of {len(known)}: {lowest['metric']}"
+    return [card_row(metric, lowest["numerator"], lowest["denominator"], note, lowest["value"])]
+
+
+def linkage_rows(linkage: pd.DataFrame) -> list[Row]:
+    """Attacker-optimal EER minus the original-original EER of the same trials, all turns."""
+    beside = beside_original(linkage)
+    own = beside[(beside["region_kind"] == "all_turns") & (beside["condition"] != "redacted")]
+    rows = []
+    for row in own.to_dict("records"):
+        if pd.isna(row["above_original"]):
+            continue
+        name = f"eer_above_original_{row['protocol']}_{row['condition']}_{row['backend']}"
+        note = f"{100 * row['eer']:.1f} % against {100 * row['eer_original']:.1f} %"
+        gap = float(row["above_original"])
+        rows.append(card_row(name, row["n_target"], row["n_nontarget"], note, gap))
+    return [*rows, *_worst("eer_above_original", rows)]

@@ -1,0 +1,161 @@
+"""Contrasts and claims by hand and on a made-up run."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from fabricate import fabricate_run
+
+from aegis import contrasts
+from aegis.tables import Run, check_table
+from aegis.trials import equal_error_rate
+
+
+def draws() -> np.random.Generator:
+    return np.random.default_rng(20261005)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return fabricate_run(tmp_path_factory.mktemp("runs") / "toy")
+
+
+def matches(rows: list[tuple[str, str, str, str, str]]) -> pd.DataFrame:
+    """(intention, recording, condition, replacement, original) in the focused scope."""
+    names = ["intention_id", "recording_id", "condition", "replacement_status", "original_status"]
+    return pd.DataFrame(rows, columns=names).assign(scope="focused")
+
+
+A, B = "renderer_a", "renderer_b"
+HAND = matches([
+    ("i1", "c1", A, "realised", "absent"), ("i1", "c1", B, "realised", "retained"),
+    ("i2", "c1", A, "failed", "failed"), ("i2", "c1", B, "realised", "absent"),
+    ("i3", "c2", A, "not_realised", "retained"), ("i3", "c2", B, "realised", "absent"),
+    ("i4", "c3", A, "realised", "absent"), ("i4", "c3", B, "uncertain", "uncertain"),
+])  # fmt: skip
+
+
+def test_lexical_contrasts_by_hand() -> None:
+    """Realised 2/4 against 3/4; per conversation +1/2, +1, -1."""
+    rows = {row["endpoint"]: row for row in contrasts.lexical_contrasts(HAND, draws, 300)}
+    assert rows["realised"]["estimate"] == pytest.approx(0.25)
+    assert rows["realised"]["equal_conversation"] == pytest.approx((0.5 + 1 - 1) / 3)
+    assert (rows["realised"]["n_items"], rows["realised"]["n_clusters"]) == (4, 3)
+    assert math.isnan(rows["realised"]["p"])
+    assert rows["retained"]["estimate"] == 0.0
+    assert 0 < rows["retained"]["p"] <= 1
+    assert rows["retained"]["family"] == "retention and contradiction"
+
+
+def test_failures_stay_in_the_denominator_as_unknown() -> None:
+    rows = {row["claim_id"]: row for row in contrasts.lexical_claims(HAND, draws, 100)}
+    realised = rows["realised_renderer_a"]
+    assert (realised["numerator"], realised["denominator"], realised["unknown"]) == (2, 4, 1)
+    assert rows["uncertain_renderer_b"]["numerator"] == 1
+    bounds = contrasts.lexical_bounds(HAND, "realised")
+    # a: 2 realised, 1 open; b: 3 realised, 1 open.
+    assert (bounds.low, bounds.high) == (pytest.approx(0.0), pytest.approx(0.5))
+
+
+def test_only_intentions_of_both_renderers_are_paired() -> None:
+    some = HAND[~((HAND["intention_id"] == "i4") & (HAND["condition"] == "renderer_a"))]
+    rows = contrasts.lexical_contrasts(some, draws, 100)
+    assert rows[0]["n_items"] == 3
+    with pytest.raises(ValueError, match="1 repeated ids in a"):
+        contrasts.lexical_contrasts(pd.concat([HAND, HAND.iloc[:1]]), draws, 100)
+
+
+def test_other_scopes_take_no_part() -> None:
+    whole = pd.concat([HAND, HAND.assign(scope="conversation")])
+    assert contrasts.lexical_contrasts(whole, draws, 100) == contrasts.lexical_contrasts(
+        HAND, draws, 100
+    )
+
+
+def test_an_empty_benchmark_is_not_applicable() -> None:
+    rows = contrasts.lexical_contrasts(HAND.iloc[:0], draws, 100)
+    assert [row["status"] for row in rows] == ["not_applicable"] * 2
+    assert rows[0]["reason"] == "no items"
+
+
+def scores(counts: dict[str, list[tuple[int, int]]], status: str = "ok") -> pd.DataFrame:
+    return pd.DataFrame([
+        {"recording_id": f"c{i}", "condition": condition, "reference": "source",
+         "n_reference": words, "substitutions": errors, "deletions": 0, "insertions": 0,
+         "status": status, "reason": None}
+        for condition, own in counts.items() for i, (errors, words) in enumerate(own)
+    ])  # fmt: skip
+
+
+def test_word_errors_are_pooled_and_paired() -> None:
+    table = scores({"original": [(1, 10), (0, 90)], "converted": [(3, 10), (9, 90)]})
+    row = contrasts.word_error_contrasts(table, [("original", "converted")], "source", draws, 100)[
+        0
+    ]
+    assert row["estimate"] == pytest.approx(12 / 100 - 1 / 100)
+    assert row["equal_conversation"] == pytest.approx((0.2 + 0.1) / 2)
+    claims = {row["claim_id"]: row for row in contrasts.word_error_claims(table, draws, 100)}
+    assert claims["wer_converted_source"]["value"] == pytest.approx(0.12)
+
+
+def test_recordings_without_a_score_are_unknown() -> None:
+    failed = scores({"converted": [(0, 0)]}, "failed").assign(recording_id="c9")
+    table = pd.concat([scores({"converted": [(1, 10)]}), failed])
+    claim = contrasts.word_error_claims(table, draws, 100)[0]
+    assert (claim["unknown"], claim["denominator"]) == (1, 10)
+
+
+def test_linkage_contrast_is_matched(run: Run) -> None:
+    trials = run.read("trials")
+    rows = {row["endpoint"]: row for row in contrasts.linkage_contrasts(trials, draws, 60)}
+    row = rows["eer edited_region (ge2e, attacker)"]
+    own = trials[(trials["protocol"] == "final") & (trials["region_kind"] == "edited_region")
+                 & (trials["backend"] == "ge2e")]  # fmt: skip
+    rate = {
+        name: equal_error_rate(side["score"], side["target"], "attacker")
+        for name, side in own.groupby("condition")
+    }
+    assert row["estimate"] == pytest.approx(rate["renderer_b"] - rate["renderer_a"])
+    assert row["n_items"] == 12
+    some = trials[trials["condition"] != "renderer_b"]
+    absent = contrasts.linkage_contrasts(some, draws, 60)[0]
+    assert absent["reason"] == "no trials in one of the conditions"
+
+
+def test_holm_keeps_the_place_of_a_test_that_did_not_run() -> None:
+    rows = contrasts.lexical_contrasts(HAND, draws, 100)
+    rows += contrasts.absent_contrasts(["08_extract_facts"])
+    adjusted = {row["contrast_id"]: row for row in contrasts.adjust_families(rows)}
+    retained = adjusted["retained: renderer_b - renderer_a"]
+    assert retained["p_holm"] == pytest.approx(min(1.0, 2 * retained["p"]))
+    facts = adjusted["fact preserved: converted - original"]
+    assert facts["reason"] == "not run: 08_extract_facts"
+    assert math.isnan(facts["p_holm"])
+    control = [row for row in adjusted.values() if row["family"] == "original control"]
+    assert len(control) == contrasts.FAMILIES["original control"]
+
+
+def test_all_rows_pass_their_schemas(run: Run) -> None:
+    rows: list[dict[str, Any]] = contrasts.lexical_contrasts(
+        run.read("lexical_matches"), draws, 50
+    )
+    rows += contrasts.word_error_contrasts(
+        run.read("transcript_scores"), [("original", "converted")], "gold", draws, 50
+    )
+    rows += contrasts.linkage_contrasts(run.read("trials"), draws, 50)
+    rows += contrasts.absent_contrasts(["08_extract_facts"])
+    check_table("contrasts", pd.DataFrame(contrasts.adjust_families(rows)))
+    claims = contrasts.lexical_claims(run.read("lexical_matches"), draws, 50)
+    claims += contrasts.word_error_claims(run.read("transcript_scores"), draws, 50)
+    claims += contrasts.linkage_claims(run.read("linkage"), run.read("eligibility"))
+    names = ("recordings", "profiles", "turns", "edits", "regions", "reconstructions")
+    claims += contrasts.population_claims(*map(run.read, names))
+    table = check_table("claims", pd.DataFrame(claims)).set_index("claim_id")
+    assert table.loc["n_profiles", "value"] == 12
+    assert table.loc["minutes", "value"] == pytest.approx(6 * 36 / 60)
+    kept = run.read("timeline").query("source == 'retained_converted'")
+    assert table.loc["retained_regions_renderer_a", "numerator"] == len(kept)
