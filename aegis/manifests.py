@@ -25,15 +25,15 @@ from typing import Any
 import pandas as pd
 
 from aegis.errors import ManifestError
+from aegis.fields import read_yaml
+from aegis.gold import GoldFact
 from aegis.scripts import (
     CATEGORIES,
     MANIFESTS,
-    GoldFact,
     Script,
     ScriptTurn,
     read_script,
     read_scripts,
-    read_yaml,
 )
 from aegis.tables import check_table, empty_table
 

@@ -7,8 +7,7 @@ Turn indices count from 0, spans are ``[start, end)`` in characters of the spoke
 times are seconds. Every rule that a script breaks is a ``ManifestError`` that names the
 file, the turn and the rule.
 
-Functions: :func:`read_script`, :func:`read_scripts`, :func:`parse_markup`,
-:func:`read_yaml`.
+Functions: :func:`read_script`, :func:`read_scripts`, :func:`parse_markup`.
 """
 
 from __future__ import annotations
@@ -16,13 +15,21 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from aegis.errors import ManifestError
+from aegis.fields import check_known, check_needed, check_texts, one_of, read_yaml
+from aegis.gold import (
+    ROLES,
+    GoldAction,
+    GoldFact,
+    GoldRelation,
+    parse_action,
+    parse_fact,
+    parse_relation,
+)
 from aegis.tables import PROJECT
 
 MANIFESTS = PROJECT / "data_manifests"
@@ -30,11 +37,6 @@ CATEGORIES = (
     "NAME", "LOCATION", "DATE", "AGE", "PHONE", "FAX", "EMAIL", "SSN", "MRN", "HEALTH_PLAN",
     "ACCOUNT", "LICENSE", "VEHICLE", "DEVICE", "URL", "IP", "BIOMETRIC", "PHOTO", "UNIQUE_ID",
 )  # fmt: skip
-ROLES = ("clinician", "nurse", "patient", "relative", "pharmacist", "receptionist", "reader")
-IMPORTANCE = ("critical", "major", "minor")
-POLARITY = ("affirmed", "negated")
-STATES = ("done", "ongoing", "planned", "advised", "conditional", "stopped", "declined")
-RELATIONS = ("before", "after", "during", "revises", "final_state")
 LAYOUTS = ("mono", "speaker_per_channel")
 PAUSE_RANGE_S = (0.25, 0.8)
 
@@ -61,47 +63,6 @@ class GoldMention:
     entity: str
     part: int | None = None
     """Which piece of a value that is spoken in several pieces; None when whole."""
-
-
-@dataclass(frozen=True)
-class GoldFact:
-    """One checkable clinical statement with literal evidence in its turn."""
-
-    turn_index: int
-    text: str
-    evidence: str
-    importance: str
-    polarity: str
-    temporality: str
-    certainty: str
-    actor: str
-    modifiers: dict[str, str] = field(default_factory=dict)
-    action: str | None = None
-    question_turn: int | None = None
-    """The turn that asked, where the evidence is an answer that means nothing alone."""
-
-
-@dataclass(frozen=True)
-class GoldAction:
-    action_id: str
-    turn_index: int
-    actor: str
-    action: str
-    state: str
-    timing: str
-    plan: bool
-    evidence: str
-
-
-@dataclass(frozen=True)
-class GoldRelation:
-    """``first <relation> second``; a final state has its subject first and the state second."""
-
-    turn_index: int
-    relation: str
-    first: str
-    second: str
-    evidence: str
 
 
 @dataclass(frozen=True)
@@ -149,32 +110,6 @@ class Script:
     @property
     def n_words(self) -> int:
         return sum(len(turn.words) for turn in self.turns)
-
-
-class _StrictLoader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]
-    """SafeLoader that refuses a key given twice."""
-
-
-def _unique_mapping(loader: _StrictLoader, node: Any) -> dict[Any, Any]:
-    keys = [loader.construct_object(key) for key, _ in node.value]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise ManifestError(f"key {key!r} twice, line {node.start_mark.line + 1}")
-    return dict(loader.construct_pairs(node, deep=True))
-
-
-_StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """Read a YAML mapping; a syntax error or a repeated key is a ManifestError with its line."""
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_StrictLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, ManifestError) as error:
-        raise ManifestError(f"{path.name}: {error}") from error
-    if not isinstance(content, dict):
-        raise ManifestError(f"{path.name}: must be a mapping, is {type(content).__name__}")
-    return content
 
 
 def parse_markup(marked: str) -> tuple[str, tuple[GoldMention, ...]]:
@@ -250,10 +185,10 @@ def read_scripts(folder: Path = MANIFESTS / "demo") -> list[Script]:
 
 def _readings(content: dict[str, Any]) -> list[Script]:
     """One single-speaker script for each reader of a parallel passage."""
-    _known(content, "recording_id language title passage readers", "parallel text")
+    check_known(content, "recording_id language title passage readers", "parallel text")
     scripts = []
     for reader in content["readers"]:
-        _known(reader, "voice gender", "reader")
+        check_known(reader, "voice gender", "reader")
         stem = reader["voice"].replace(":", "_")
         scripts.append(
             _script(
@@ -275,13 +210,13 @@ _SCRIPT_KEYS = (
 
 
 def _script(content: dict[str, Any]) -> Script:
-    _known(content, _SCRIPT_KEYS, "script")
-    _needed(content, "recording_id language title speakers turns", "script")
-    _texts(content, "recording_id language title split", "script")
+    check_known(content, _SCRIPT_KEYS, "script")
+    check_needed(content, "recording_id language title speakers turns", "script")
+    check_texts(content, "recording_id language title split", "script")
     recording_id, language = content["recording_id"], content["language"]
     if not re.fullmatch(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+", recording_id):
         raise ManifestError(f"recording_id {recording_id!r}: must be ASCII dataset/stem")
-    _one_of(language, ("en", "fr"), "language")
+    one_of(language, ("en", "fr"), "language")
     speakers = _speakers(content["speakers"])
     turns, facts = [], []
     for index, entry in enumerate(content["turns"]):
@@ -293,7 +228,8 @@ def _script(content: dict[str, Any]) -> Script:
         facts.extend(own)
     _check_speakers(speakers, turns)
     _check_entities(turns, content.get("homographs", []))
-    actions = [_action(entry, turns) for entry in content.get("actions", [])]
+    texts = [turn.text for turn in turns]
+    actions = [parse_action(entry, texts) for entry in content.get("actions", [])]
     ids = [action.action_id for action in actions]
     if len(set(ids)) < len(ids):
         raise ManifestError(f"an action id occurs twice: {ids}")
@@ -302,7 +238,7 @@ def _script(content: dict[str, Any]) -> Script:
             raise ManifestError(
                 f"turn {fact.turn_index}: fact links unknown action {fact.action!r}"
             )
-    relations = [_relation(entry, turns) for entry in content.get("chronology", [])]
+    relations = [parse_relation(entry, texts) for entry in content.get("chronology", [])]
     return Script(
         recording_id,
         language,
@@ -317,42 +253,15 @@ def _script(content: dict[str, Any]) -> Script:
     )
 
 
-def _known(entry: Any, keys: str, what: str) -> None:
-    if not isinstance(entry, dict):
-        raise ManifestError(f"{what} must be a mapping, is {entry!r}")
-    unknown = sorted(str(key) for key in entry if key not in keys.split())
-    if unknown:
-        raise ManifestError(f"{what}: unknown keys {unknown}; known: {keys}")
-
-
-def _needed(entry: dict[str, Any], keys: str, what: str) -> None:
-    missing = [key for key in keys.split() if key not in entry]
-    if missing:
-        raise ManifestError(f"{what}: missing keys {missing}")
-
-
-def _texts(entry: dict[str, Any], keys: str, what: str) -> None:
-    """YAML turns a bare ``No`` or ``12`` into another type; such values must be quoted."""
-    for key in keys.split():
-        if key in entry and not isinstance(entry[key], str):
-            raise ManifestError(f"{what}: {key} must be text, is {entry[key]!r}; quote it")
-
-
-def _one_of(value: Any, allowed: Sequence[str], what: str) -> str:
-    if value not in allowed:
-        raise ManifestError(f"{what} {value!r}: must be one of {', '.join(allowed)}")
-    return str(value)
-
-
 def _speakers(entries: Any) -> dict[str, Speaker]:
     speakers = {}
     for name, entry in entries.items():
-        _known(entry, "role voice gender", f"speaker {name}")
-        _needed(entry, "role", f"speaker {name}")
-        _texts(entry, "role voice gender", f"speaker {name}")
+        check_known(entry, "role voice gender", f"speaker {name}")
+        check_needed(entry, "role", f"speaker {name}")
+        check_texts(entry, "role voice gender", f"speaker {name}")
         voice, gender = entry.get("voice", ""), entry.get("gender", "")
-        _one_of(entry["role"], ROLES, f"speaker {name}: role")
-        _one_of(gender, ("female", "male", ""), f"speaker {name}: gender")
+        one_of(entry["role"], ROLES, f"speaker {name}: role")
+        one_of(gender, ("female", "male", ""), f"speaker {name}: gender")
         if voice and not re.fullmatch(r"[a-z]+:[A-Za-z0-9_]+", voice):
             raise ManifestError(f"speaker {name}: voice {voice!r} must be synthesiser:voice")
         speakers[name] = Speaker(name, entry["role"], voice, gender)
@@ -377,8 +286,8 @@ def _turn(
     if len(names) != 1:
         raise ManifestError(f"needs exactly one speaker of {', '.join(speakers)}")
     speaker = speakers[names[0]]
-    _known(entry, f"{speaker.speaker} pause_s overlap_s facts", "turn")
-    _texts(entry, speaker.speaker, "turn")
+    check_known(entry, f"{speaker.speaker} pause_s overlap_s facts", "turn")
+    check_texts(entry, speaker.speaker, "turn")
     text, mentions = parse_markup(" ".join(entry[speaker.speaker].split()))
     if not text:
         raise ManifestError("has no text")
@@ -392,7 +301,7 @@ def _turn(
         index, speaker.speaker, speaker.role, speaker.voice, text, mentions, pause_s, overlap_s,
         language,
     )  # fmt: skip
-    return turn, [_fact(fact, turn) for fact in entry.get("facts", [])]
+    return turn, [parse_fact(fact, index, text) for fact in entry.get("facts", [])]
 
 
 def _pause_s(recording_id: str, index: int) -> float:
@@ -402,87 +311,9 @@ def _pause_s(recording_id: str, index: int) -> float:
     return round(low + (high - low) * int.from_bytes(digest[:4], "big") / 2**32, 3)
 
 
-_FACT_KEYS = (
-    "fact evidence importance polarity temporality certainty actor modifiers action"
-    " answers_previous"
-)
-
-
-def _fact(entry: Any, turn: ScriptTurn) -> GoldFact:
-    _known(entry, _FACT_KEYS, "fact")
-    _needed(entry, "fact evidence importance", "fact")
-    _texts(entry, "fact evidence action", "fact")
-    if entry["evidence"] not in turn.text:
-        raise ManifestError(f"evidence {entry['evidence']!r} is not in the spoken text")
-    answers = entry.get("answers_previous", False)
-    if answers is not False and (answers is not True or turn.turn_index == 0):
-        raise ManifestError("answers_previous must be true or absent, and needs a turn before")
-    modifiers = entry.get("modifiers", {})
-    if not all(isinstance(v, str) for pair in modifiers.items() for v in pair):
-        raise ManifestError(f"modifiers must map text to text: {modifiers}")
-    return GoldFact(
-        turn.turn_index,
-        entry["fact"],
-        entry["evidence"],
-        _one_of(entry["importance"], IMPORTANCE, "importance"),
-        _one_of(entry.get("polarity", "affirmed"), POLARITY, "polarity"),
-        _one_of(entry.get("temporality", "current"), ("past", "current", "future"), "temporality"),
-        _one_of(
-            entry.get("certainty", "stated"), ("stated", "suspected", "confirmed"), "certainty"
-        ),
-        _one_of(entry.get("actor", "patient"), (*ROLES, "family"), "actor"),
-        modifiers,
-        entry.get("action"),
-        turn.turn_index - 1 if answers else None,
-    )
-
-
-def _evidence_turn(entry: dict[str, Any], turns: list[ScriptTurn], what: str) -> int:
-    """The turn that holds the evidence: as declared, or the only one that has it."""
-    holding = [turn.turn_index for turn in turns if entry["evidence"] in turn.text]
-    declared = entry.get("turn")
-    if declared is not None and declared in holding:
-        return int(declared)
-    if declared is None and len(holding) == 1:
-        return holding[0]
-    raise ManifestError(
-        f"{what}: evidence {entry['evidence']!r} is in turns {holding}; declared turn {declared}"
-    )
-
-
-def _action(entry: Any, turns: list[ScriptTurn]) -> GoldAction:
-    _known(entry, "id turn actor action state timing plan evidence", "action")
-    _needed(entry, "id actor action state evidence", "action")
-    _texts(entry, "id action timing evidence", "action")
-    what = f"action {entry['id']}"
-    return GoldAction(
-        entry["id"],
-        _evidence_turn(entry, turns, what),
-        _one_of(entry["actor"], (*ROLES, "family"), f"{what}: actor"),
-        entry["action"],
-        _one_of(entry["state"], STATES, f"{what}: state"),
-        entry.get("timing", ""),
-        bool(entry.get("plan", False)),
-        entry["evidence"],
-    )
-
-
-def _relation(entry: Any, turns: list[ScriptTurn]) -> GoldRelation:
-    _known(entry, "turn relation first second evidence", "chronology")
-    _needed(entry, "relation first second evidence", "chronology")
-    _texts(entry, "first second evidence", "chronology")
-    return GoldRelation(
-        _evidence_turn(entry, turns, "chronology"),
-        _one_of(entry["relation"], RELATIONS, "relation"),
-        entry["first"],
-        entry["second"],
-        entry["evidence"],
-    )
-
-
 def _rendering(entry: Any) -> Rendering:
-    _known(entry, "sample_rate_hz layout noise_snr_db", "rendering")
-    _one_of(entry.get("layout", "mono"), LAYOUTS, "rendering: layout")
+    check_known(entry, "sample_rate_hz layout noise_snr_db", "rendering")
+    one_of(entry.get("layout", "mono"), LAYOUTS, "rendering: layout")
     if entry.get("sample_rate_hz", 16000) not in (8000, 16000, 44100, 48000):
         raise ManifestError(f"rendering: sample_rate_hz {entry['sample_rate_hz']} not supported")
     return Rendering(**entry)

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from aegis import manifests, scripts
+from aegis import gold, manifests, scripts
 from aegis.tables import PROJECT
 
 SPOKEN_FAMILIES = set(scripts.CATEGORIES) - {"BIOMETRIC", "PHOTO"}
@@ -114,7 +114,7 @@ def test_facts_cover_importance_polarity_and_answers(talks: list[scripts.Script]
         assert len({relation.relation for relation in script.chronology}) >= 2
         assert any(relation.relation == "final_state" for relation in script.chronology)
     facts = [fact for script in talks for fact in script.facts]
-    assert {fact.importance for fact in facts} == set(scripts.IMPORTANCE)
+    assert {fact.importance for fact in facts} == set(gold.IMPORTANCE)
     answers = [f for f in facts if f.question_turn is not None and f.polarity == "negated"]
     assert len(answers) >= 10
     for script in talks:

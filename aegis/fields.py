@@ -1,0 +1,68 @@
+"""Strict reading of YAML mappings: what is unknown, missing or mistyped is named.
+
+Functions: :func:`read_yaml`, :func:`check_known`, :func:`check_needed`,
+:func:`check_texts`, :func:`one_of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from aegis.errors import ManifestError
+
+
+class _StrictLoader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]
+    """SafeLoader that refuses a key given twice."""
+
+
+def _unique_mapping(loader: _StrictLoader, node: Any) -> dict[Any, Any]:
+    keys = [loader.construct_object(key) for key, _ in node.value]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ManifestError(f"key {key!r} twice, line {node.start_mark.line + 1}")
+    return dict(loader.construct_pairs(node, deep=True))
+
+
+_StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Read a YAML mapping; a syntax error or a repeated key is a ManifestError with its line."""
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_StrictLoader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ManifestError) as error:
+        raise ManifestError(f"{path.name}: {error}") from error
+    if not isinstance(content, dict):
+        raise ManifestError(f"{path.name}: must be a mapping, is {type(content).__name__}")
+    return content
+
+
+def check_known(entry: Any, keys: str, what: str) -> None:
+    if not isinstance(entry, dict):
+        raise ManifestError(f"{what} must be a mapping, is {entry!r}")
+    unknown = sorted(str(key) for key in entry if key not in keys.split())
+    if unknown:
+        raise ManifestError(f"{what}: unknown keys {unknown}; known: {keys}")
+
+
+def check_needed(entry: dict[str, Any], keys: str, what: str) -> None:
+    missing = [key for key in keys.split() if key not in entry]
+    if missing:
+        raise ManifestError(f"{what}: missing keys {missing}")
+
+
+def check_texts(entry: dict[str, Any], keys: str, what: str) -> None:
+    """YAML turns a bare ``No`` or ``12`` into another type; such values must be quoted."""
+    for key in keys.split():
+        if key in entry and not isinstance(entry[key], str):
+            raise ManifestError(f"{what}: {key} must be text, is {entry[key]!r}; quote it")
+
+
+def one_of(value: Any, allowed: Sequence[str], what: str) -> str:
+    if value not in allowed:
+        raise ManifestError(f"{what} {value!r}: must be one of {', '.join(allowed)}")
+    return str(value)
