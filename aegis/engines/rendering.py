@@ -18,9 +18,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +32,9 @@ from aegis.numbers import speakable
 
 FRAME = SAMPLE_RATE_HZ // 100
 """10 ms: the step of all level measurements here."""
-LETTERS_PER_S = 15.0
+LETTERS_PER_S = {"en": 15.0, "fr": 17.0}
 """Letters a second of speech at rate 1 (measured on the embedded synthesiser)."""
-RATE_RANGE = (0.85, 1.15)
+RATE_RANGE = (0.8, 1.1)
 JOIN_PAUSE_S = 0.2
 PAUSE_S = 0.06
 REACH_WORDS = 3
@@ -66,7 +65,8 @@ def frame_levels(samples: Signal) -> NDArray[np.float64]:
     padded = np.zeros((frames + 1) * FRAME, dtype=np.float64)
     padded[: samples.size] = samples
     power = np.square(padded).reshape(-1, FRAME).mean(axis=1)
-    return 10.0 * np.log10(np.maximum((power[:-1] + power[1:]) / 2.0, 1e-10))
+    smooth = np.maximum((power[:-1] + power[1:]) / 2.0, 1e-10)
+    return np.asarray(10.0 * np.log10(smooth), dtype=np.float64)
 
 
 def pause_threshold_db(levels: NDArray[np.float64]) -> float:
@@ -103,7 +103,12 @@ def match_active_level(samples: Signal, like: Signal) -> Signal:
     return (samples * min(gain, 0.99 / max(peak, 1e-5))).astype(np.float32)
 
 
-def speaking_rate(text: str, samples: Signal) -> float:
+def letters_per_s(language: str) -> float:
+    """The synthesiser's own pace; languages that were not measured take the English one."""
+    return LETTERS_PER_S.get(language[:2].lower(), LETTERS_PER_S["en"])
+
+
+def speaking_rate(text: str, samples: Signal, language: str) -> float:
     """Rate of a turn relative to the synthesiser's own, kept within ``RATE_RANGE``.
 
     Letters of the text over the seconds of speech (pauses over 0.2 s left out); with
@@ -114,7 +119,7 @@ def speaking_rate(text: str, samples: Signal) -> float:
         return 1.0
     silent = sum(end - start for start, end in find_pauses(samples, 0.2))
     speech_s = max(samples.size - silent, FRAME) / SAMPLE_RATE_HZ
-    return float(np.clip(letters / speech_s / LETTERS_PER_S, *RATE_RANGE))
+    return float(np.clip(letters / speech_s / letters_per_s(language), *RATE_RANGE))
 
 
 def split_sentences(text: str, shortest: int = 12, longest: int = 300) -> list[str]:
@@ -173,6 +178,12 @@ class PseudoVoice:
         return spoken
 
 
+def spoken_text(text: str, language: str) -> str:
+    """A turn's text as it is spoken: numbers in words, word pieces joined again."""
+    text = re.sub(r"\s+(?=['’-]\w)", "", text)
+    return speakable(text, None, language)
+
+
 def _closed(text: str) -> str:
     """Text with a final mark: without one a short text is spoken indistinctly."""
     text = text.strip()
@@ -199,8 +210,8 @@ class WholeTurn:
     def render(self, request: EditRequest) -> Signal:
         if not any(char.isalnum() for char in request.target_text):
             raise RenderError("unsupported: the target text has nothing to speak")
-        text = speakable(request.target_text, None, request.language)
-        rate = speaking_rate(speakable(request.text, None, request.language), request.converted)
+        text = spoken_text(request.target_text, request.language)
+        rate = turn_rate(request)
         pause = np.zeros(round(JOIN_PAUSE_S * SAMPLE_RATE_HZ), dtype=np.float32)
         parts: list[Signal] = []
         for piece in split_sentences(text):
@@ -210,9 +221,15 @@ class WholeTurn:
         return _checked(samples, text, rate, "whole-turn")
 
 
+def turn_rate(request: EditRequest) -> float:
+    """Rate at which the turn's replacement is spoken: the converted turn's own."""
+    text = spoken_text(request.text, request.language)
+    return speaking_rate(text, request.converted, request.language)
+
+
 def _checked(samples: Signal, text: str, rate: float, name: str) -> Signal:
     """Refuse speech of an absurd length for its text (a loop, or words left out)."""
-    expected_s = max(sum(char.isalnum() for char in text) / LETTERS_PER_S / rate, 0.3)
+    expected_s = max(sum(char.isalnum() for char in text) / 15.0 / rate, 0.3)
     try:
         check_generated(samples, expected_s, name, length_ratio=(0.4, 3.5))
     except AudioError as error:
@@ -366,6 +383,18 @@ def plan_masks(request: EditRequest, reach: int = REACH_WORDS) -> list[Mask]:
     return [_mask(request, places, cutter, *bounds) for bounds in ranges]
 
 
+def mask_share(request: EditRequest) -> float:
+    """Share of the turn's word time that lies in words of the spans."""
+    places = place_words(request.text, request.words)
+    lengths = np.array([_time(w.end_s) - _time(w.start_s) for w in request.words])
+    inside = np.zeros(lengths.size, dtype=bool)
+    for span in request.spans:
+        first, last = words_of_span(places, span)
+        inside[first : last + 1] = True
+    total = float(lengths.sum())
+    return float(lengths[inside].sum()) / total if total > 0 else 1.0
+
+
 def _widened(
     cutter: Cutter, nearest: int, candidates: Sequence[int], before: bool, n_words: int = 10**9
 ) -> int:
@@ -429,11 +458,12 @@ def _edges(samples: Signal, fade_in: bool, fade_out: bool, fade_s: float) -> Sig
 class Infill:
     """Word-level infill: speaks only the masks and splices them into the converted turn.
 
-    ``max_mask_share`` is the largest share of the turn's speech that may be replaced:
-    beyond it there is too little left to edit (``unsupported: mask ...``).
+    ``max_mask_share`` is the largest share of the turn's word time that the edits may
+    take: engines that learn the voice from the rest of the turn need some rest. This one
+    knows its voice, so at the default of 1 a turn that is all identifier is spoken anew.
     """
 
-    def __init__(self, synthesiser: str = "kokoro", max_mask_share: float = 0.9) -> None:
+    def __init__(self, synthesiser: str = "kokoro", max_mask_share: float = 1.0) -> None:
         self._voice = PseudoVoice(synthesiser)
         self._max_mask_share = max_mask_share
         spoken = self._voice.engine.info
@@ -445,8 +475,13 @@ class Infill:
         return None
 
     def render(self, request: EditRequest) -> Signal:
+        share = mask_share(request)
+        if share > self._max_mask_share:
+            raise RenderError(
+                f"unsupported: mask of {share:.0%} of the words, limit {self._max_mask_share:.0%}"
+            )
         masks = plan_masks(request)
-        rate = speaking_rate(speakable(request.text, None, request.language), request.converted)
+        rate = turn_rate(request)
         f0_hz = median_f0(request.converted)
         pieces = [(mask, self._speak(mask.text, request, rate, f0_hz)) for mask in masks]
         return _spoken_check(splice(request.converted, pieces), request.converted)
@@ -454,7 +489,7 @@ class Infill:
     def _speak(self, text: str, request: EditRequest, rate: float, f0_hz: float) -> Signal:
         if not any(char.isalnum() for char in text):
             return np.zeros(0, dtype=np.float32)
-        text = _closed(speakable(text, None, request.language))
+        text = _closed(spoken_text(text, request.language))
         plain = self._voice.speak(text, request.voice, request.language, rate)
         ratio = f0_hz / median_f0(plain) if f0_hz > 0 and median_f0(plain) > 0 else 1.0
         if abs(ratio - 1.0) > 0.06:
@@ -476,3 +511,89 @@ def _spoken_check(samples: Signal, converted: Signal) -> Signal:
     except AudioError as error:
         raise RenderError(f"failed: {error}") from error
     return samples
+
+
+# --- bleep ----------------------------------------------------------------------------------
+
+
+def bleep_intervals(request: EditRequest, margin_s: float) -> list[tuple[int, int]] | None:
+    """Samples to cover: each span's words, ``margin_s`` wider, then on to a quieter place.
+
+    The margin covers what a recogniser's word times are off by; within another margin
+    the edge moves out to the lowest level, so that it cuts no neighbour in two where that
+    can be helped. None when a span has no word times.
+    """
+    size, levels = request.converted.size, frame_levels(request.converted)
+    reach = max(round(margin_s * 100), 1)
+    spans: list[tuple[int, int]] = []
+    for span in request.spans:
+        if span.start_s is None or span.end_s is None:
+            return None
+        first = max(round((span.start_s - margin_s) * 100), 0)
+        last = min(round((span.end_s + margin_s) * 100), levels.size - 1)
+        before = levels[max(first - reach, 0) : first + 1]
+        after = levels[last : last + reach + 1]
+        start = first - (before.size - 1) + int(np.argmin(before)) if before.size else 0
+        end = last + int(np.argmin(after)) if after.size else last
+        spans.append((start * FRAME, min((end + 1) * FRAME, size)))
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+class Bleep:
+    """Covers every edit in the converted turn; the turn keeps its length.
+
+    ``kind`` is ``tone`` (1 kHz), ``noise`` or ``silence``. Without word times the whole
+    turn is covered and :meth:`note` says so.
+    """
+
+    KINDS = ("tone", "noise", "silence")
+    TONE_HZ = 1000.0
+
+    def __init__(self, kind: str = "tone", margin_s: float = 0.1) -> None:
+        if kind not in self.KINDS:
+            raise RenderError(f"unsupported: redaction kind {kind!r}, known: {self.KINDS}")
+        self._kind, self._margin_s = kind, margin_s
+        self.info = EngineInfo("renderer", "bleep", f"1 {kind}", "Apache-2.0")
+
+    def note(self, request: EditRequest) -> str | None:
+        untimed = bleep_intervals(request, self._margin_s) is None
+        return "no word times: the whole turn is covered" if untimed else None
+
+    def render(self, request: EditRequest) -> Signal:
+        intervals = bleep_intervals(request, self._margin_s)
+        out = request.converted.copy()
+        level = min(active_rms(request.converted), 0.3)
+        for start, end in [(0, out.size)] if intervals is None else intervals:
+            out[start:end] = self._cover(end - start, level, request.seed + start)
+        return out
+
+    def _cover(self, n_samples: int, level: float, seed: int) -> Signal:
+        if self._kind == "silence":
+            return np.zeros(n_samples, dtype=np.float32)
+        if self._kind == "noise":
+            noise = np.random.default_rng(seed).normal(0.0, level / 2.0, n_samples)
+            return np.clip(noise, -0.9, 0.9).astype(np.float32)
+        time = np.arange(n_samples) / SAMPLE_RATE_HZ
+        tone = level * np.sin(2.0 * np.pi * self.TONE_HZ * time)
+        return _edges(tone.astype(np.float32), True, True, FADE_S)
+
+
+@register("renderer", "whole-turn")
+def _whole_turn(synthesiser: str = "kokoro") -> WholeTurn:
+    return WholeTurn(synthesiser)
+
+
+@register("renderer", "infill")
+def _infill(synthesiser: str = "kokoro", max_mask_share: float = 1.0) -> Infill:
+    return Infill(synthesiser, max_mask_share)
+
+
+@register("renderer", "bleep")
+def _bleep(kind: str = "tone", margin_s: float = 0.1) -> Bleep:
+    return Bleep(kind, margin_s)
