@@ -1,0 +1,170 @@
+"""Speed and memory of a run against its bare engines, as ratios within that run.
+
+    .venv/bin/python bench/run.py [--run NAME] [--params FILE] [--fresh]
+
+Everything but the extra benches comes from the receipts of one run, so the ratios compare
+times of the same machine and hour. A stage that reused finished items says nothing about
+speed and is left out; ``--fresh`` executes the study anew into ``runs/bench``. Results go
+to ``bench/results/<run>.json``. Nothing here is a test: machines differ, ratios are for
+reading.
+
+Functions: :func:`read_costs`, :func:`summarise`, :func:`judge`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import math
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from aegis import pipeline
+from aegis.receipts import read_receipt
+from aegis.tables import PROJECT, Run, open_run
+
+HERE = Path(__file__).resolve().parent
+EXTRAS = ("bench_asr", "bench_assignment", "bench_detection")
+"""Modules beside this file whose ``measure(run_name)`` returns a flat dict of numbers."""
+AIMS = {
+    "wall_over_bare_engines": 1.25,
+    "share_outside_stages": 0.10,
+    "peak_memory_gib": 6.0,
+    "wall_minutes": 25.0,
+    "asr_over_bare": 1.15,
+    "assignment_s": 10.0,
+    "detector_s_per_1000_words": 1.0,
+}
+"""Each value should be at most this."""
+COLUMNS = ["stage", "planned", "failed", "reused", "wall_s", "inside_s", "item_s", "engine_s",
+           "peak_mb"]  # fmt: skip
+
+
+def read_costs(run: Run) -> pd.DataFrame:
+    """What each finished stage cost.
+
+    ``wall_s`` is the whole execution as ``aegis run`` sees it; ``inside_s`` runs from the
+    notebook's start on the run to its receipt; ``item_s`` and ``engine_s`` are sums over
+    items, the bare engine calls among them.
+    """
+    rows = []
+    for name in pipeline.STAGES:
+        receipt = read_receipt(run, name)
+        if receipt is None or "executed" not in receipt:
+            continue
+        rows.append({
+            "stage": name, "planned": receipt["counts"]["planned"],
+            "failed": receipt["counts"]["failed"], "reused": receipt["reused"],
+            "wall_s": receipt["executed"]["wall_s"], "inside_s": receipt["wall_s"],
+            "item_s": receipt["item_s"], "engine_s": receipt["engine_s"],
+            "peak_mb": receipt["executed"].get("peak_memory_mb") or math.nan,
+        })  # fmt: skip
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def compare(costs: pd.DataFrame, cores: int) -> pd.DataFrame:
+    """Wall time of each stage over its bare engine time on all cores; NaN without engines."""
+    bare = costs["engine_s"] / cores
+    return costs.assign(wall_over_bare=(costs["wall_s"] / bare).where(bare > 0))
+
+
+def summarise(costs: pd.DataFrame, cores: int) -> dict[str, float]:
+    """Ratios over the stages that computed all of their items in this execution."""
+    whole = costs[costs["reused"] == 0]
+    wall, bare = float(whole["wall_s"].sum()), float(whole["engine_s"].sum()) / cores
+    items = float(whole["item_s"].sum()) / cores
+    outside = float((whole["wall_s"] - whole["inside_s"]).sum())
+    return {
+        "cores": float(cores),
+        "stages": float(len(whole)),
+        "stages_left_out": float(len(costs) - len(whole)),
+        "wall_minutes": wall / 60,
+        "wall_over_bare_engines": _ratio(wall, bare),
+        "items_over_engines": _ratio(items, bare),
+        "share_outside_stages": _ratio(outside, wall),
+        "share_outside_items": _ratio(wall - items, wall),
+        "peak_memory_gib": float(costs["peak_mb"].max()) / 1024 if len(costs) else math.nan,
+    }
+
+
+def _ratio(numerator: float, denominator: float) -> float:
+    return numerator / denominator if denominator > 0 else math.nan
+
+
+def judge(values: dict[str, float]) -> pd.DataFrame:
+    """Each measured value beside its aim; NaN where it was not measured."""
+    rows = []
+    for name, aim in AIMS.items():
+        value = values.get(name, math.nan)
+        met = None if math.isnan(value) else value <= aim
+        rows.append({"measure": name, "value": value, "at_most": aim, "met": met})
+    return pd.DataFrame(rows)
+
+
+def run_extras(run_name: str) -> tuple[dict[str, float], dict[str, str]]:
+    """The other benches of this folder; what cannot run is said."""
+    values: dict[str, float] = {}
+    absent: dict[str, str] = {}
+    for name in EXTRAS:
+        path = HERE / f"{name}.py"
+        if not path.exists():
+            absent[name] = "not there"
+            continue
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec and spec.loader
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        try:
+            values |= {key: float(value) for key, value in module.measure(run_name).items()}
+        except Exception as error:  # noqa: BLE001 - one bench must not hide the others
+            absent[name] = f"{type(error).__name__}: {error}"
+    return values, absent
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--run", default="demo", help="run whose receipts are read")
+    parser.add_argument("--params", default="params/demo.yaml", help="profile for --fresh")
+    parser.add_argument("--fresh", action="store_true", help="execute the study into runs/bench")
+    options = parser.parse_args(arguments)
+    name = "bench" if options.fresh else options.run
+    if options.fresh:
+        run = open_run(name, create=True)
+        shutil.rmtree(run.root)
+        pipeline.run_study(pipeline.load_study(PROJECT / options.params), run_name=name)
+    run, cores = open_run(name), pipeline.n_cores()
+    costs = compare(read_costs(run), cores)
+    if costs.empty:
+        print(f"run {name!r} has no executed stage; start it with `aegis run {options.params}`")
+        return 1
+    extras, absent = run_extras(name)
+    values = summarise(costs, cores) | extras
+    print(costs.round(2).to_string(index=False), end="\n\n")
+    print(judge(values).round(3).to_string(index=False))
+    for bench, reason in absent.items():
+        print(f"{bench}: not measured ({reason})")
+    write_results(HERE / "results" / f"{name}.json", costs, values, absent)
+    return 0
+
+
+def write_results(
+    path: Path, costs: pd.DataFrame, values: dict[str, float], absent: dict[str, str]
+) -> None:
+    """Write the ratios as JSON; NaN becomes null."""
+    content: dict[str, Any] = {
+        "values": {key: None if math.isnan(value) else value for key, value in values.items()},
+        "aims_at_most": AIMS,
+        "not_measured": absent,
+        "stages": json.loads(costs.to_json(orient="records")),
+    }
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
