@@ -108,6 +108,36 @@ def speaker_count_rows(screening: pd.DataFrame, true_counts: Mapping[str, int]) 
     return [card_row("n_speakers_right", int(right.sum()), len(known), "found automatically")]
 
 
+def detection_rows(scores: pd.DataFrame, touched: int, clinical_terms: int) -> list[Row]:
+    """Coverage of scripted identifiers; a partly covered one is a leak.
+
+    Parameters
+    ----------
+    scores
+        One row a scripted mention, from ``phi.score_detection``.
+    touched, clinical_terms
+        Protected clinical terms that a mention touches, of all that were recognised.
+    """
+    rows = []
+    for language, own in scores.groupby("language", sort=True):
+        exact = own[own["heard"].astype(bool)]
+        if len(exact):
+            note = f"{len(exact)} of {len(own)} spoken mentions heard exactly"
+            rows.append(_share(f"covered_heard_{language}", exact["covered"], note))
+        note = "garbled ones count when nothing of them stands outside the detected spans"
+        rows.append(_share(f"covered_spoken_{language}", own["covered_any"], note))
+    found = scores[(scores["heard"] & scores["covered"]).astype(bool)]
+    if len(found):
+        rows.append(_share("typed_right", found["typed"], "mentions heard exactly and covered"))
+    if clinical_terms:
+        rows.append(card_row("clinical_terms_touched", touched, clinical_terms))
+    return rows
+
+
+def _share(metric: str, held: pd.Series, note: str) -> Row:
+    return card_row(metric, int(held.astype(bool).sum()), len(held), note)
+
+
 def lexical_rows(matches: pd.DataFrame) -> list[Row]:
     """Realised, retained and uncertain by renderer; the aims hold for the better one."""
     own = focused(matches)

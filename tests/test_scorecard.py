@@ -65,6 +65,23 @@ def test_speaker_counts_leave_readings_out() -> None:
     assert scorecard.speaker_count_rows(screening, {}) == []
 
 
+def test_detection_by_hand() -> None:
+    """Three English mentions, two heard, one of these covered; one French, garbled, masked."""
+    scores = pd.DataFrame({
+        "language": ["en", "en", "en", "fr"], "heard": [True, True, False, False],
+        "covered": [True, False, False, False], "covered_any": [True, False, True, True],
+        "typed": [True, False, False, False],
+    })  # fmt: skip
+    rows = {row["metric"]: row for row in scorecard.detection_rows(scores, 1, 200)}
+    assert rows["covered_heard_en"]["value"] == pytest.approx(1 / 2)
+    assert "covered_heard_fr" not in rows
+    assert rows["covered_spoken_en"]["value"] == pytest.approx(2 / 3)
+    assert (rows["covered_spoken_fr"]["value"], rows["covered_spoken_fr"]["met"]) == (1.0, True)
+    assert (rows["typed_right"]["numerator"], rows["typed_right"]["denominator"]) == (1, 1)
+    assert rows["clinical_terms_touched"]["met"]
+    assert scorecard.detection_rows(scores.iloc[:0], 0, 0) == []
+
+
 def test_the_better_renderer_carries_all_three_lexical_aims(run: Run) -> None:
     matches = run.read("lexical_matches")
     rows = {row["metric"]: row for row in scorecard.lexical_rows(matches)}
