@@ -90,6 +90,7 @@ STAGES: dict[str, Wiring] = {wiring.name: wiring for wiring in [
             "recordings words turns screening diarization profiles assignments mentions edits lexical_matches"
             f" transcripts transcript_scores eligibility trials linkage claims {_GOLD}",
             "scorecard"),
+    _wiring("W_published_arithmetic", "claims contrasts", ""),
 ]}
 # fmt: on
 
