@@ -209,7 +209,7 @@ def is_drug(word: str) -> bool:
         return True
     if word in words_en() or word in _people():
         return False
-    if (len(word) >= 7 and _STEMS.search(word) is not None):
+    if len(word) >= 7 and _STEMS.search(word) is not None:
         return True
     return len(word) >= 8 and any(form in drugs() for form in _one_off(word))
 
@@ -238,7 +238,9 @@ def _eponyms() -> re.Pattern[str]:
 
 _HEAD_AFTER = re.compile(r"^'?s?\s+(?:\w+\s+)?(?:" + "|".join(_HEADS) + r")\b", re.IGNORECASE)
 _HEAD_BEFORE = re.compile(
-    r"\b(?:" + "|".join(_LEADS_FR.split()) + r")s?\s+(?:de\s+la\s+|de\s+l'|du\s+|des\s+|de\s+|d')$",
+    r"\b(?:"
+    + "|".join(_LEADS_FR.split())
+    + r")s?\s+(?:de\s+la\s+|de\s+l'|du\s+|des\s+|de\s+|d')$",
     re.IGNORECASE,
 )
 

@@ -109,9 +109,15 @@ def score_detection(
     for gold in gold_mentions.itertuples():
         turn = scripted.loc[(gold.recording_id, gold.turn_index)]
         near = by_recording.get(gold.recording_id, turns.iloc[:0])
-        near = near[(near["end_s"] > turn["start_s"] - tolerance_s) & (near["start_s"] < turn["end_s"] + tolerance_s)]
+        near = near[
+            (near["end_s"] > turn["start_s"] - tolerance_s)
+            & (near["start_s"] < turn["end_s"] + tolerance_s)
+        ]
         language = str(turn["language"])
-        found = [_cover(str(gold.text), row, by_turn.get(row.turn_id), language) for row in near.itertuples()]
+        found = [
+            _cover(str(gold.text), row, by_turn.get(row.turn_id), language)
+            for row in near.itertuples()
+        ]
         hits = [f for f in found if f.heard]
         best = max(hits, key=lambda f: (f.covered, f.category == gold.category), default=None)
         exposed = any(f.exposed for f in found)
@@ -156,10 +162,19 @@ def _cover(value: str, turn: object, mentions: pd.DataFrame | None, language: st
     if here and not left:
         matching = [c for a, b, c in spans if _share(value, text[a:b], language)]
         category = matching[0] if matching else None
-    tokens = [t for t in canonical(value, language).split() if len(t) >= 4 or (t.isdigit() and len(t) >= 2)]
+    tokens = [
+        t
+        for t in canonical(value, language).split()
+        if len(t) >= 4 or (t.isdigit() and len(t) >= 2)
+    ]
     rest = canonical(masked, language).split()
     partly = any(token in rest for token in tokens)
-    return _Coverage(here, here and not left and not (partly and _left_over(value, masked, language)), category, partly)
+    return _Coverage(
+        here,
+        here and not left and not (partly and _left_over(value, masked, language)),
+        category,
+        partly,
+    )
 
 
 def mask(text: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -173,14 +188,20 @@ def mask(text: str, spans: Sequence[tuple[int, int]]) -> str:
 def _share(value: str, span: str, language: str) -> bool:
     """Whether a detected span holds a gold value or a part of it."""
     wanted, found = canonical(value, language), canonical(span, language)
-    return heard(value, span, language) or wanted.replace(" ", "") in found.replace(" ", "") or found in wanted
+    return (
+        heard(value, span, language)
+        or wanted.replace(" ", "") in found.replace(" ", "")
+        or found in wanted
+    )
 
 
 def _left_over(value: str, masked: str, language: str) -> bool:
     """Whether half or more of a gold value's tokens stand together outside the detected spans."""
     tokens = canonical(value, language).split()
     rest = f" {canonical(masked, language)} "
-    return len(tokens) > 1 and any(f" {a} {b} " in rest for a, b in zip(tokens, tokens[1:], strict=False))
+    return len(tokens) > 1 and any(
+        f" {a} {b} " in rest for a, b in zip(tokens, tokens[1:], strict=False)
+    )
 
 
 def rate(scores: pd.DataFrame, of: str, among: str | None = None) -> Rate:

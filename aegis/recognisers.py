@@ -226,7 +226,9 @@ _ACK = re.compile(
 def _digit_share(text: str, runs: Sequence[Run]) -> float:
     """Share of a turn's letters and digits that belong to its runs."""
     total = len(re.findall(r"\w", text))
-    return sum(len(re.findall(r"\w", text[r.start : r.end])) for r in runs) / total if total else 0.0
+    return (
+        sum(len(re.findall(r"\w", text[r.start : r.end])) for r in runs) / total if total else 0.0
+    )
 
 
 def _asked(views: Sequence[View], index: int, language: str) -> str | None:
@@ -296,7 +298,12 @@ def _classify(
             return label[0], "label", 0.9
     formed = _by_form(text[run.start : run.end], run, language)
     share = _digit_share(text, runs)
-    if asked and asked not in ("DATE", "AGE") and n >= min(_MINIMUM.get(asked, 3), 4) and (n >= 4 or share > 0.4):
+    if (
+        asked
+        and asked not in ("DATE", "AGE")
+        and n >= min(_MINIMUM.get(asked, 3), 4)
+        and (n >= 4 or share > 0.4)
+    ):
         return asked, "question", 0.9
     previous = last.get(view.speaker)
     if previous and n >= 2 and share > 0.5 and _continues(views, previous[0], view.index):
@@ -357,9 +364,7 @@ _DAY_WORDS = (
     "|sixteenth|seventeenth|eighteenth|nineteenth|twentieth|thirtieth"
 )
 _UNIT_WORDS = "one|two|three|four|five|six|seven|eight|nine"
-_TEEN_WORDS = (
-    "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
-)
+_TEEN_WORDS = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
 _TEN_WORDS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
 
 
@@ -369,7 +374,9 @@ def _date_parts(language: str) -> dict[str, str]:
     month = r"(?:" + "|".join(map(re.escape, names)) + r")(?![\w])\.?"
     if language == "en":
         ordinal = rf"(?:(?:twenty|thirty)[\s-]+(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)|{_DAY_WORDS})"
-        cardinal = rf"(?:(?:twenty|thirty)(?:[\s-]+(?:{_UNIT_WORDS}))?|{_TEEN_WORDS}|{_UNIT_WORDS})"
+        cardinal = (
+            rf"(?:(?:twenty|thirty)(?:[\s-]+(?:{_UNIT_WORDS}))?|{_TEEN_WORDS}|{_UNIT_WORDS})"
+        )
         below = rf"(?:(?:{_TEN_WORDS})(?:[\s-]+(?:{_UNIT_WORDS}))?|{_TEEN_WORDS}|(?:oh|o|zero)[\s-]+(?:{_UNIT_WORDS}))"
         year = (
             rf"(?:'?(?:1[89]|20)\d\d(?!\d)|'\d\d(?!\d)|(?:nineteen|twenty|eighteen)[\s-]+(?:hundred(?: and)?\s+)?{below}"
@@ -398,9 +405,7 @@ def _date_patterns(language: str) -> list[tuple[re.Pattern[str], float]]:
     if language == "en":
         patterns.append(rf"(?<!\w){month}\s*[,-]?\s*(?:the\s+)?{day}(?![\w%]|\.\d){tail}(?!\w)")
     patterns.append(rf"(?<!\w){month}\s*(?:,|of)?\s*{year}(?!\w)")
-    numeric = (
-        r"(?<![\w./-])(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|(?:0?[1-9]|[12]\d|3[01])([-/.])(?:0?[1-9]|[12]\d|3[01])\2(?:\d{4}|\d{2}))(?![\w/-]|\.\d)"
-    )
+    numeric = r"(?<![\w./-])(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|(?:0?[1-9]|[12]\d|3[01])([-/.])(?:0?[1-9]|[12]\d|3[01])\2(?:\d{4}|\d{2}))(?![\w/-]|\.\d)"
     return [(re.compile(x, FLAGS), 0.95) for x in [*patterns, numeric]]
 
 
@@ -435,20 +440,40 @@ def _month_is_verb(view: View, match: re.Match[str], language: str) -> bool:
         return False
     cased = view.cased and view.text[match.start()].islower()
     unit = _AFTER_UNIT.match(view.text[match.end() :])
-    subject = re.search(r"\b(?:i|you|we|they|he|she|it|that|this|which|who)\s+$", view.text[: match.start()], FLAGS)
+    subject = re.search(
+        r"\b(?:i|you|we|they|he|she|it|that|this|which|who)\s+$", view.text[: match.start()], FLAGS
+    )
     return bool(unit or subject or (cased and raw.startswith(("may", "march", "mar"))))
 
 
 def _lone_months(view: View, language: str) -> Iterator[Found]:
-    names = [n for n in months(language) if len(n) > 4 or n in ("june", "july", "juin", "mars", "août", "mai")]
+    names = [
+        n
+        for n in months(language)
+        if len(n) > 4 or n in ("june", "july", "juin", "mars", "août", "mai")
+    ]
     if language == "en":
         names += ["may"]
-    pattern = _LONE_MONTH[language].replace("MONTH", "|".join(sorted(names, key=len, reverse=True)))
+    pattern = _LONE_MONTH[language].replace(
+        "MONTH", "|".join(sorted(names, key=len, reverse=True))
+    )
     for match in re.finditer(pattern, view.text, FLAGS):
         word = match[1]
         ambiguous = word.casefold() in ("may", "march", "august", "mars")
         cue = match.group().casefold().split()[0]
-        weak = cue in ("to", "and", "through", "between", "this", "of", "by", "after", "before", "de", "d'")
+        weak = cue in (
+            "to",
+            "and",
+            "through",
+            "between",
+            "this",
+            "of",
+            "by",
+            "after",
+            "before",
+            "de",
+            "d'",
+        )
         if ambiguous and (weak or (view.cased and word.islower() and language == "en")):
             continue
         if weak and view.cased and language == "en" and word.islower():
@@ -461,9 +486,15 @@ def _asked_dates(views: Sequence[View], view: View, language: str) -> Iterator[F
     asked = _asked(views, view.index, language) == "DATE"
     pattern = _SPOKEN_NUMERIC[language].replace("NUM", f"(?:{_NUMBER_WORDS[language]})")
     for match in re.finditer(rf"(?<![\w/.]){pattern}(?![\w/])", view.text, FLAGS):
-        told = re.search(rf"(?:{_BIRTH[language]})\W+(?:\w+\W+){{0,3}}$", view.text[: match.start()], FLAGS)
+        told = re.search(
+            rf"(?:{_BIRTH[language]})\W+(?:\w+\W+){{0,3}}$", view.text[: match.start()], FLAGS
+        )
         value = re.sub(r"\D", "", canonical(match.group(), language))
-        if (asked or told) and 4 <= len(value) <= 8 and not _AFTER_UNIT.match(view.text[match.end() :]):
+        if (
+            (asked or told)
+            and 4 <= len(value) <= 8
+            and not _AFTER_UNIT.match(view.text[match.end() :])
+        ):
             yield Found(view.index, match.start(), match.end(), "DATE", "asked date", 0.97)
 
 
@@ -499,7 +530,11 @@ def ages_found(views: Sequence[View], language: str) -> Iterator[Found]:
     before = re.compile(_AGE_BEFORE[language] + number, FLAGS)
     for view in views:
         for match in after.finditer(view.text):
-            duration = re.search(r"\b(?:for|over|past|last|depuis|pendant|il y a|dans)\s+$", view.text[: match.start()], FLAGS)
+            duration = re.search(
+                r"\b(?:for|over|past|last|depuis|pendant|il y a|dans)\s+$",
+                view.text[: match.start()],
+                FLAGS,
+            )
             if not duration or "old" in view.text[match.end() : match.end() + 12]:
                 yield Found(view.index, match.start(1), match.end(1), "AGE", "age", 0.95)
         for match in before.finditer(view.text):
@@ -507,8 +542,12 @@ def ages_found(views: Sequence[View], language: str) -> Iterator[Found]:
                 yield Found(view.index, match.start(1), match.end(1), "AGE", "age", 0.9)
         if _asked(views, view.index, language) == "AGE":
             for match in re.finditer(number, view.text, FLAGS):
-                if not re.match(r"\s*(?:%|percent|mg|over|kilo|pound)", view.text[match.end() :], FLAGS):
-                    yield Found(view.index, match.start(1), match.end(1), "AGE", "age question", 0.9)
+                if not re.match(
+                    r"\s*(?:%|percent|mg|over|kilo|pound)", view.text[match.end() :], FLAGS
+                ):
+                    yield Found(
+                        view.index, match.start(1), match.end(1), "AGE", "age question", 0.9
+                    )
 
 
 # --- addresses on a network -------------------------------------------------------------------
@@ -516,7 +555,8 @@ def ages_found(views: Sequence[View], language: str) -> Iterator[Found]:
 _TLD = r"(?:com|org|net|edu|gov|co\.uk|uk|fr|io|health|be|ch|ca|info|eu|us|nhs\.uk|ie|de|co|ai|app|c\s?o\s?m|f\s?r)"
 _WRITTEN_EMAIL = re.compile(r"[\w.+-]+\s?@\s?[\w-]+(?:\s?\.\s?[\w-]+)+", FLAGS)
 _WRITTEN_URL = re.compile(
-    rf"(?:https?://|www\.)[\w.-]+(?:/[\w/.%?=&~-]*\w)?|(?<![\w@.])(?:[a-z][\w-]*\.)+{_TLD}\b(?!@)(?:/[\w/-]*\w)?", FLAGS
+    rf"(?:https?://|www\.)[\w.-]+(?:/[\w/.%?=&~-]*\w)?|(?<![\w@.])(?:[a-z][\w-]*\.)+{_TLD}\b(?!@)(?:/[\w/-]*\w)?",
+    FLAGS,
 )
 _IP = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
 _SPOKEN_DOMAIN = {
@@ -540,7 +580,10 @@ def addresses_found(views: Sequence[View], language: str) -> Iterator[Found]:
         rf"[\w-]+(?:(?:\s+{word}\s+|\.)[\w-]+)+|[\w-]+(?:\s+{word}\s+[\w-]+)*\s+{word}\s+{_TLD}\b)(?:\s+slash\s+[\w-]+)*",
         FLAGS,
     )
-    ip = re.compile(rf"(?<!\w)(?:[\w ]{{1,40}}?\s+{word}\s+){{3}}(?:(?:{_NUMBER_WORDS[language]}|\d+)\s*){{1,3}}", FLAGS)
+    ip = re.compile(
+        rf"(?<!\w)(?:[\w ]{{1,40}}?\s+{word}\s+){{3}}(?:(?:{_NUMBER_WORDS[language]}|\d+)\s*){{1,3}}",
+        FLAGS,
+    )
     for view in views:
         text = view.text
         for pattern, category in ((_WRITTEN_EMAIL, "EMAIL"), (_WRITTEN_URL, "URL"), (_IP, "IP")):
@@ -571,8 +614,14 @@ def _local_start(text: str, end: int) -> int:
         gap = text[tokens[k].end() : start]
         if re.search(r"[?!:;]|\.\s", gap) or token.casefold() in _NOT_LOCAL:
             break
-        joined = re.fullmatch(_JOIN, token, FLAGS) or re.fullmatch(_JOIN, tokens[k + 1].group(), FLAGS)
-        short = len(token) == 1 or token.isdigit() or re.fullmatch("|".join(_NUMBER_WORDS.values()), token, FLAGS)
+        joined = re.fullmatch(_JOIN, token, FLAGS) or re.fullmatch(
+            _JOIN, tokens[k + 1].group(), FLAGS
+        )
+        short = (
+            len(token) == 1
+            or token.isdigit()
+            or re.fullmatch("|".join(_NUMBER_WORDS.values()), token, FLAGS)
+        )
         if not joined and not short:
             loose += 1
             if loose > 1 or "," in gap:
@@ -636,7 +685,9 @@ def _cap(view: View, many: str = "{0,3}") -> str:
 def places_found(views: Sequence[View], language: str, is_common: IsCommon) -> Iterator[Found]:
     """Streets, postcodes, towns and facilities."""
     for view in views:
-        finders = (_streets_en, _facilities_en) if language == "en" else (_streets_fr, _facilities_fr)
+        finders = (
+            (_streets_en, _facilities_en) if language == "en" else (_streets_fr, _facilities_fr)
+        )
         for finder in finders:
             yield from finder(view, is_common)
         yield from _towns(view, language, is_common)
@@ -654,12 +705,26 @@ def _streets_en(view: View, is_common: IsCommon) -> Iterator[Found]:
             continue
         if view.cased and not re.match(_PLAIN_STREETS + r"|[A-Z]", match[2]):
             continue
-        yield Found(view.index, match.start(), _rstrip(view.text, match.end()), "LOCATION", "street", 0.95)
+        yield Found(
+            view.index, match.start(), _rstrip(view.text, match.end()), "LOCATION", "street", 0.95
+        )
     if view.cased:
-        for match in re.finditer(rf"(?<!\w)(?:[A-Z][\w'.]+\s+){{1,2}}(?i:{_PLAIN_STREETS}|st\.(?=\s*(?:,|$)))(?!\w)", view.text):
+        for match in re.finditer(
+            rf"(?<!\w)(?:[A-Z][\w'.]+\s+){{1,2}}(?i:{_PLAIN_STREETS}|st\.(?=\s*(?:,|$)))(?!\w)",
+            view.text,
+        ):
             first = match.group().split()[0]
-            if first.casefold() not in _NOT_FACILITY and re.search(r"[A-Z]\w*\.?$", match.group().rstrip()):
-                yield Found(view.index, match.start(), _rstrip(view.text, match.end()), "LOCATION", "street", 0.7)
+            if first.casefold() not in _NOT_FACILITY and re.search(
+                r"[A-Z]\w*\.?$", match.group().rstrip()
+            ):
+                yield Found(
+                    view.index,
+                    match.start(),
+                    _rstrip(view.text, match.end()),
+                    "LOCATION",
+                    "street",
+                    0.7,
+                )
 
 
 _ORDINARY = set(
@@ -684,12 +749,20 @@ def _streets_fr(view: View, is_common: IsCommon) -> Iterator[Found]:
     kinds = r"rue|avenue|boulevard|place|chemin|impasse|allées?|quai|route|square|cours|passage|résidence|lotissement|faubourg|villa"
     number = rf"(?:(?:au\s+)?(?:\d{{1,4}}|(?:(?:{_NUMBER_WORDS['fr']}|et)[\s-]+)*(?:{_NUMBER_WORDS['fr']}))(?:\s*(?:bis|ter))?,?\s+)"
     link = r"(?:(?:de\s+la|de\s+l'|des|du|de|d'|aux?|la|le|les|l')\s*)*"
-    name = r"(?:[A-ZÀ-Ý][\w'’À-ÿ-]+|\d+)(?:\s+(?:(?:de|la|le|les|du|des|et|d')\s*)*[A-ZÀ-Ý][\w'’À-ÿ-]+){0,3}" if view.cased else r"[\w'’À-ÿ-]+"
-    for match in re.finditer(rf"(?<!\w)({number})?(?:{kinds})\s+{link}(?-i:{name})", view.text, FLAGS):
+    name = (
+        r"(?:[A-ZÀ-Ý][\w'’À-ÿ-]+|\d+)(?:\s+(?:(?:de|la|le|les|du|des|et|d')\s*)*[A-ZÀ-Ý][\w'’À-ÿ-]+){0,3}"
+        if view.cased
+        else r"[\w'’À-ÿ-]+"
+    )
+    for match in re.finditer(
+        rf"(?<!\w)({number})?(?:{kinds})\s+{link}(?-i:{name})", view.text, FLAGS
+    ):
         start = match.start() + (len("au ") if match.group().casefold().startswith("au ") else 0)
         if not match[1] and not view.cased:
             continue
-        if match[1] or not re.match(r"place|cours|route|passage|square|villa", match.group(), FLAGS):
+        if match[1] or not re.match(
+            r"place|cours|route|passage|square|villa", match.group(), FLAGS
+        ):
             yield Found(view.index, start, match.end(), "LOCATION", "street", 0.9)
 
 
@@ -702,19 +775,29 @@ def _facilities_en(view: View, is_common: IsCommon) -> Iterator[Found]:
             if _facility_name(match[1], match[2], is_common):
                 start = match.start() + _leading(match[1])
                 yield Found(view.index, start, match.end(), "LOCATION", "facility", 0.9)
-        for match in re.finditer(r"(?<!\w)(?:[Ss]t|[Ss]aint|Mt|Mount|Our Lady)\.?\s+(?:of\s+)?[A-Z][a-z]+(?:'s)?(?!\w)", text):
+        for match in re.finditer(
+            r"(?<!\w)(?:[Ss]t|[Ss]aint|Mt|Mount|Our Lady)\.?\s+(?:of\s+)?[A-Z][a-z]+(?:'s)?(?!\w)",
+            text,
+        ):
             if re.search(r"\b(?:at|from|to|in|by|of|via)\s+(?:the\s+)?$", text[: match.start()]):
                 yield Found(view.index, match.start(), match.end(), "LOCATION", "facility", 0.8)
     else:
-        for match in re.finditer(rf"(?<!\w)((?:[a-z][\w'.-]*\s+){{1,3}}?)({_STRONG_FACILITY})(?!\w)", text, FLAGS):
+        for match in re.finditer(
+            rf"(?<!\w)((?:[a-z][\w'.-]*\s+){{1,3}}?)({_STRONG_FACILITY})(?!\w)", text, FLAGS
+        ):
             kept = _name_tail(match[1], is_common)
             if kept:
-                yield Found(view.index, match.end(1) - len(kept), match.end(), "LOCATION", "facility", 0.75)
+                yield Found(
+                    view.index, match.end(1) - len(kept), match.end(), "LOCATION", "facility", 0.75
+                )
 
 
 def _leading(words: str) -> int:
     """Characters of leading words that do not belong to a name ("The", "At")."""
-    match = re.match(r"(?:(?:The|At|In|From|To|And|My|Our|For|So|Is|If|When|Has|Did|Since|After|Near|Via|Is|Was|With|By|Any)\s+)+", words)
+    match = re.match(
+        r"(?:(?:The|At|In|From|To|And|My|Our|For|So|Is|If|When|Has|Did|Since|After|Near|Via|Is|Was|With|By|Any)\s+)+",
+        words,
+    )
     return match.end() if match else 0
 
 
@@ -724,7 +807,12 @@ def _facility_name(words: str, head: str, is_common: IsCommon) -> bool:
     strong = re.fullmatch(_STRONG_FACILITY, head, FLAGS) is not None
     telling = [w for w in names if w not in _NOT_FACILITY and w not in ("of", "&", "for", "de")]
     if not telling:
-        return bool(names) and strong and head[0].isupper() and names[-1] in ("general", "county", "city", "central", "university", "memorial")
+        return (
+            bool(names)
+            and strong
+            and head[0].isupper()
+            and names[-1] in ("general", "county", "city", "central", "university", "memorial")
+        )
     if strong or head[0].isupper():
         return True
     return False
@@ -736,7 +824,11 @@ def _name_tail(words: str, is_common: IsCommon) -> str:
     kept: list[str] = []
     for part in reversed(parts):
         word = part.strip().casefold()
-        if word in _NOT_FACILITY or (is_common(word) and not kept) or (is_common(word) and word not in first_names("en")):
+        if (
+            word in _NOT_FACILITY
+            or (is_common(word) and not kept)
+            or (is_common(word) and word not in first_names("en"))
+        ):
             break
         kept.insert(0, part)
     return "".join(kept)
@@ -746,10 +838,14 @@ def _facilities_fr(view: View, is_common: IsCommon) -> Iterator[Found]:
     link = r"(?:\s+(?:de\s+la|de\s+l'|des|du|de|d'|la|le|les|saint|sainte))*\s*"
     name = r"[A-ZÀ-Ý][\w'À-ÿ-]+(?:\s+(?:(?:de|la|le|les|du|des|d')\s*)*[A-ZÀ-Ý][\w'À-ÿ-]+){0,3}"
     if view.cased:
-        for match in re.finditer(rf"(?<!\w)(?i:{_FACILITY_FR})(?i:{link})(?<![^\s'])(?:{name})", view.text):
+        for match in re.finditer(
+            rf"(?<!\w)(?i:{_FACILITY_FR})(?i:{link})(?<![^\s'])(?:{name})", view.text
+        ):
             yield Found(view.index, match.start(), match.end(), "LOCATION", "facility", 0.9)
     else:
-        for match in re.finditer(rf"(?<!\w)(?:{_FACILITY_FR}){link}([\w'À-ÿ-]+)", view.text, FLAGS):
+        for match in re.finditer(
+            rf"(?<!\w)(?:{_FACILITY_FR}){link}([\w'À-ÿ-]+)", view.text, FLAGS
+        ):
             word = match[1].casefold()
             if len(word) > 2 and not is_common(word) or re.search(r"saint", match.group(), FLAGS):
                 yield Found(view.index, match.start(), match.end(), "LOCATION", "facility", 0.7)
@@ -758,7 +854,9 @@ def _facilities_fr(view: View, is_common: IsCommon) -> Iterator[Found]:
 @lru_cache(maxsize=1)
 def _town_pattern() -> re.Pattern[str]:
     terms = sorted(cities() | institutions(), key=len, reverse=True)
-    return re.compile(r"(?<![\w'-])(?:" + "|".join(re.escape(t) for t in terms) + r")(?![\w-])", FLAGS)
+    return re.compile(
+        r"(?<![\w'-])(?:" + "|".join(re.escape(t) for t in terms) + r")(?![\w-])", FLAGS
+    )
 
 
 _TOWN_CUE = {
@@ -771,17 +869,39 @@ def _towns(view: View, language: str, is_common: IsCommon) -> Iterator[Found]:
     text = view.text
     for match in _town_pattern().finditer(text):
         word = match.group().casefold()
-        if view.cased and not match.group()[0].isupper() and not match.group()[:3] in ("the", "la "):
+        if (
+            view.cased
+            and not match.group()[0].isupper()
+            and not match.group()[:3] in ("the", "la ")
+        ):
             continue
         cue = re.search(_TOWN_CUE[language], text[: match.start()], FLAGS)
-        risky = is_common(word) or word in first_names(language) or word in last_names(language) or word in ("reading", "nice", "gap", "mesa", "chester", "lincoln")
-        if not risky or (cue and view.cased) or (cue and re.search(r"\b(?:live[sd]?|moved|habite\w*|born|grew up)\b", text[: match.start()], FLAGS)):
+        risky = (
+            is_common(word)
+            or word in first_names(language)
+            or word in last_names(language)
+            or word in ("reading", "nice", "gap", "mesa", "chester", "lincoln")
+        )
+        if (
+            not risky
+            or (cue and view.cased)
+            or (
+                cue
+                and re.search(
+                    r"\b(?:live[sd]?|moved|habite\w*|born|grew up)\b", text[: match.start()], FLAGS
+                )
+            )
+        ):
             yield Found(view.index, match.start(), match.end(), "LOCATION", "town", 0.85)
     cue = {
         "en": r"\b(?:live[sd]?|living|moved|grew up|born|resid(?:es?|ing)|staying|based|travel(?:led|ed)?|drove|flew|home)\s+(?:over\s+|back\s+|out\s+)?(?:in|to|from|near|at)\s+",
         "fr": r"\b(?:habit\w+|vi[st]\w*|née?|résid\w+|déménag\w+|réside\w*|logée?|viens|venue?|demeurant)\s+(?:à|près de|vers|de|d')\s*",
     }[language]
-    name = r"((?-i:[A-ZÀ-Ý])[\w'À-ÿ-]+(?:[\s-]+(?-i:[A-ZÀ-Ý])[\w'À-ÿ-]+){0,2})" if view.cased else r"([^\W\d][\w'-]{3,})"
+    name = (
+        r"((?-i:[A-ZÀ-Ý])[\w'À-ÿ-]+(?:[\s-]+(?-i:[A-ZÀ-Ý])[\w'À-ÿ-]+){0,2})"
+        if view.cased
+        else r"([^\W\d][\w'-]{3,})"
+    )
     for match in re.finditer(cue + name, text, FLAGS):
         word = match[1].casefold()
         if word not in places() and (view.cased or not is_common(word)):
@@ -832,7 +952,12 @@ def _name_word(view: View, word: str, is_common: IsCommon, trusted: bool) -> boo
         return False
     if view.cased and not word[0].isupper():
         return False
-    known = low in first_names("en") or low in last_names("en") or low in first_names("fr") or low in last_names("fr")
+    known = (
+        low in first_names("en")
+        or low in last_names("en")
+        or low in first_names("fr")
+        or low in last_names("fr")
+    )
     if trusted:
         return view.cased or known or not is_common(low)
     return not is_common(low) or (view.cased and known)
@@ -850,7 +975,28 @@ def _name_after(
         if not match:
             break
         word = re.sub(r"'s$", "", match.group())
-        particle = word.casefold() in ("de", "du", "van", "von", "der", "den", "la", "le", "el", "al", "bin", "da", "di", "mac", "st", "des") and count > 0
+        particle = (
+            word.casefold()
+            in (
+                "de",
+                "du",
+                "van",
+                "von",
+                "der",
+                "den",
+                "la",
+                "le",
+                "el",
+                "al",
+                "bin",
+                "da",
+                "di",
+                "mac",
+                "st",
+                "des",
+            )
+            and count > 0
+        )
         if not particle and not _name_word(view, word, is_common, trusted and count < 2):
             break
         start = match.start() if start is None else start
@@ -873,7 +1019,11 @@ def names_found(views: Sequence[View], language: str, is_common: IsCommon) -> It
     greet = re.compile(rf"(?<!\w){_GREET[language]},?\s+(?=[^\W\d_])", FLAGS)
     for view in views:
         for match in title.finditer(view.text):
-            kin = re.match(r"(?:father|sister|sir|madam|doc|nurse|midwife|officer|infirmi|tante|oncle|uncle|aunt)", match[1], FLAGS)
+            kin = re.match(
+                r"(?:father|sister|sir|madam|doc\b|nurse|midwife|officer|infirmi|tante|oncle|uncle|aunt)",
+                match[1],
+                FLAGS,
+            )
             found = _name_after(view, match.end(), is_common, trusted=not kin)
             if found and (view.cased or not kin):
                 yield Found(view.index, *found, "NAME", "title", 0.95)
@@ -896,7 +1046,9 @@ def _listed(view: View, language: str, is_common: IsCommon) -> Iterator[Found]:
         for match in re.finditer(r"[^\W\d_][\w'-]{2,}", view.text):
             word = re.sub(r"'s$", "", match.group().casefold())
             if word in first_names(language) and not is_common(word) and word not in cities():
-                yield Found(view.index, match.start(), match.start() + len(word), "NAME", "list", 0.5)
+                yield Found(
+                    view.index, match.start(), match.start() + len(word), "NAME", "list", 0.5
+                )
         return
     pattern = r"(?<![\w'])([A-ZÀ-Ý][a-zà-ÿ]+(?:-[A-ZÀ-Ý][a-zà-ÿ]+)?)((?:\s+[A-Z]\.(?=\W|$))?(?:\s+(?:(?:O'|Mc|Mac|De|d')?[A-ZÀ-Ý][a-zà-ÿ]+(?:-[A-ZÀ-Ý][a-zà-ÿ]+)?)|\s+[A-Z]\.?(?=[\s,;?!)]|$))?)"
     for match in re.finditer(pattern, view.text):
@@ -932,12 +1084,23 @@ def _answers(views: Sequence[View], language: str, is_common: IsCommon) -> Itera
     )
     for view in views:
         previous = views[view.index - 1] if view.index else None
-        asked = previous is not None and previous.speaker != view.speaker and re.search(_NAME_ASK[language], previous.text, FLAGS)
-        told = re.search(r"\bspel\w*\b|\bépel\w*\b|\bname\b|\bnom\b|that's|with an?\b|c'est", view.text, FLAGS)
+        asked = (
+            previous is not None
+            and previous.speaker != view.speaker
+            and re.search(_NAME_ASK[language], previous.text, FLAGS)
+        )
+        told = re.search(
+            r"\bspel\w*\b|\bépel\w*\b|\bname\b|\bnom\b|that's|with an?\b|c'est", view.text, FLAGS
+        )
         for match in spelled.finditer(view.text):
             letters = re.sub(r"[^a-zà-ÿ]", "", canonical(match.group(), language))
             plain = re.search(r"[A-ZÀ-Ý]|-", match.group()) or not view.cased
-            if (asked or told) and len(letters) >= 3 and plain and letters not in ("ecg", "ekg", "mri", "uti", "nhs", "irm", "samu"):
+            if (
+                (asked or told)
+                and len(letters) >= 3
+                and plain
+                and letters not in ("ecg", "ekg", "mri", "uti", "nhs", "irm", "samu")
+            ):
                 yield Found(view.index, match.start(), match.end(), "NAME", "spelled", 0.85)
         if not asked or len(view.text.split()) > 14:
             continue

@@ -94,7 +94,11 @@ class Tagger:
         for first in range(0, max(1, len(encoded.ids)), 500):
             ids = np.array([encoded.ids[first : first + 500]], dtype=np.int64)
             offsets = encoded.offsets[first : first + 500]
-            feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+            feed = {
+                "input_ids": ids,
+                "attention_mask": np.ones_like(ids),
+                "token_type_ids": np.zeros_like(ids),
+            }
             logits = self._session.run(None, feed)[0][0]
             exp = np.exp(logits - logits.max(-1, keepdims=True))
             out += self._whole_words(text, offsets, exp / exp.sum(-1, keepdims=True))
@@ -142,7 +146,10 @@ def _build_analyzer(language: str) -> Any:
     )
 
     folder = model_dir(f"spacy-{language}")
-    nlp = spacy.load(folder, exclude=["parser", "lemmatizer", "tagger", "attribute_ruler", "morphologizer", "senter"])
+    nlp = spacy.load(
+        folder,
+        exclude=["parser", "lemmatizer", "tagger", "attribute_ruler", "morphologizer", "senter"],
+    )
     engine = SpacyNlpEngine(
         models=[{"lang_code": language, "model_name": str(folder)}],
         ner_model_configuration=NerModelConfiguration(
@@ -160,10 +167,15 @@ def _build_analyzer(language: str) -> Any:
     for recogniser in (CreditCardRecognizer, IbanRecognizer, IpRecognizer, UsSsnRecognizer):
         registry.add_recognizer(recogniser(supported_language=language))
     registry.add_recognizer(
-        SpacyRecognizer(supported_language=language, supported_entities=["PERSON", "LOCATION", "ORGANIZATION"])
+        SpacyRecognizer(
+            supported_language=language, supported_entities=["PERSON", "LOCATION", "ORGANIZATION"]
+        )
     )
     return AnalyzerEngine(
-        registry=registry, nlp_engine=engine, supported_languages=[language], context_aware_enhancer=_NoContext()
+        registry=registry,
+        nlp_engine=engine,
+        supported_languages=[language],
+        context_aware_enhancer=_NoContext(),
     )
 
 
@@ -181,7 +193,9 @@ class Rules:
 
     def __init__(self) -> None:
         revision = "+".join([read_card("rampart").revision[:12], CONTRACT_REVISION])
-        self.info = EngineInfo("detector", "rules", revision, "Apache-2.0 with CC BY 4.0, MIT and LGPL-LR models")
+        self.info = EngineInfo(
+            "detector", "rules", revision, "Apache-2.0 with CC BY 4.0, MIT and LGPL-LR models"
+        )
         self._tagger: Tagger | None = None
         self._analyzers: dict[str, Any] = {}
         self._french: frozenset[str] | None = None
@@ -198,7 +212,11 @@ class Rules:
         if language not in ("en", "fr"):
             raise EngineUnavailable(f"detector rules knows en and fr, not {language!r}")
         normal = [_compose(turn.text) for turn in turns]
-        views = _views([(turn.speaker, text) for turn, (text, _) in zip(turns, normal, strict=True)], language, self)
+        views = _views(
+            [(turn.speaker, text) for turn, (text, _) in zip(turns, normal, strict=True)],
+            language,
+            self,
+        )
         found = self._candidates(views, language)
         kept = _decide(found, views, language, self)
         kept = _again(kept, views, language, self)
@@ -206,7 +224,11 @@ class Rules:
         for item in sorted(kept, key=lambda f: (f.index, f.start)):
             offsets = normal[item.index][1]
             start, end = offsets[item.start], offsets[item.end]
-            mentions.append(Mention(turns[item.index].turn_id, start, end, item.category, item.source, item.score))
+            mentions.append(
+                Mention(
+                    turns[item.index].turn_id, start, end, item.category, item.source, item.score
+                )
+            )
         return mentions
 
     def is_common(self, word: str, language: str) -> bool:
@@ -215,7 +237,8 @@ class Rules:
         if language == "en":
             return word in words_en() or (word.endswith("'s") and word[:-2] in words_en())
         return word in self._words_fr() or any(
-            word.endswith(end) and word[: -len(end)] in self._words_fr() for end in ("s", "e", "es", "x")
+            word.endswith(end) and word[: -len(end)] in self._words_fr()
+            for end in ("s", "e", "es", "x")
         )
 
     def _words_fr(self) -> frozenset[str]:
@@ -268,7 +291,9 @@ def _french_words(folder: Path) -> frozenset[str]:
     words: set[str] = set()
     index = lookups.get_table("lemma_index")
     for part in ("noun", "verb", "adj", "adv"):
-        words.update(word for word in index[part] if word not in names or part in ("adj", "adv", "verb"))
+        words.update(
+            word for word in index[part] if word not in names or part in ("adj", "adv", "verb")
+        )
     for key in lookups.get_table("lemma_lookup"):
         word = strings[key] if key in strings else ""
         if word and word.islower() and word not in names:
@@ -299,7 +324,14 @@ def _views(turns: Sequence[tuple[str, str]], language: str, engine: Rules) -> li
     views = []
     for index, (speaker, text) in enumerate(turns):
         cased = whole and (_has_case(text) or len(text.split()) < 4 and not text.isupper())
-        views.append(View(index, speaker, text if cased else text.lower() if len(text.lower()) == len(text) else text, cased))
+        views.append(
+            View(
+                index,
+                speaker,
+                text if cased else text.lower() if len(text.lower()) == len(text) else text,
+                cased,
+            )
+        )
     return views
 
 
@@ -309,7 +341,11 @@ def _has_case(text: str) -> bool:
     upper = sum(c.isupper() for c in letters)
     words = re.findall(r"[^\W\d_]{2,}", text)
     titled = sum(w[0].isupper() for w in words)
-    return bool(letters) and 0 < upper / len(letters) < 0.6 and not (len(words) > 8 and titled > 0.8 * len(words))
+    return (
+        bool(letters)
+        and 0 < upper / len(letters) < 0.6
+        and not (len(words) > 8 and titled > 0.8 * len(words))
+    )
 
 
 def _chunks(views: Sequence[View], tagger: Tagger) -> Iterable[list[View]]:
@@ -327,7 +363,9 @@ def _chunks(views: Sequence[View], tagger: Tagger) -> Iterable[list[View]]:
         yield chunk
 
 
-def _spread(spans: Iterable[tuple[int, int, str, str, float]], chunk: Sequence[View]) -> list[Found]:
+def _spread(
+    spans: Iterable[tuple[int, int, str, str, float]], chunk: Sequence[View]
+) -> list[Found]:
     """Map spans of a chunk's joined text to its turns; a span over two turns is cut."""
     out, first = [], 0
     spans = list(spans)
@@ -353,7 +391,10 @@ def _tagged_spans(words: Sequence[_Tagged], text: str) -> list[tuple[int, int, s
             previous is not None
             and spans
             and spans[-1][2] == category
-            and re.fullmatch(r"\s*[-']?\s*|\.\s|\s*,\s*" if category in ("STREET",) else r"[ ]*-?[ ]*|\.[ ]", text[previous.end : word.start])
+            and re.fullmatch(
+                r"\s*[-']?\s*|\.\s|\s*,\s*" if category in ("STREET",) else r"[ ]*-?[ ]*|\.[ ]",
+                text[previous.end : word.start],
+            )
             and not (word.label == "GIVEN_NAME" and previous.label == "SURNAME")
         )
         if joins:
@@ -371,7 +412,9 @@ _SURE = ("title", "answer", "spelled")
 _ALONE = {"NAME": 0.8, "LOCATION": 0.8}
 
 
-def _decide(found: Sequence[Found], views: Sequence[View], language: str, engine: Rules) -> list[Found]:
+def _decide(
+    found: Sequence[Found], views: Sequence[View], language: str, engine: Rules
+) -> list[Found]:
     """Keep candidates with enough evidence, free of protected terms, without overlaps."""
     kept: list[Found] = []
     by_turn: dict[int, list[Found]] = {}
@@ -397,7 +440,11 @@ def _trim(item: Found, view: View, language: str, engine: Rules) -> Found | None
     while start < end and not (text[start].isalnum() or text[start] in "+(#"):
         start += 1
     initial = re.search(r"(?:^|\s)[A-Z]\.$", text[start:end])
-    while end > start and not text[end - 1].isalnum() and not (initial and text[end - 1] == "." and item.category == "NAME"):
+    while (
+        end > start
+        and not text[end - 1].isalnum()
+        and not (initial and text[end - 1] == "." and item.category == "NAME")
+    ):
         if text[end - 1] == ")" and "(" in text[start:end]:
             break
         end -= 1
@@ -405,14 +452,23 @@ def _trim(item: Found, view: View, language: str, engine: Rules) -> Found | None
         if text[start:end].endswith("'s") and item.category == "NAME":
             end -= 2
         if item.category == "NAME":
-            title = re.match(r"(?:mr|mrs|ms|miss|dr|doctor|prof|professor|nurse|madame|monsieur|mme|mlle|docteur|m|pt|patient|hi|hello|hey|bonjour|merci|ok|okay|yeah|yes|so|thanks|dear)\b\.?\s*", text[start:end], re.I)
+            title = re.match(
+                r"(?:mr|mrs|ms|miss|dr|doctor|prof|professor|nurse|madame|monsieur|mme|mlle|docteur|m|pt|patient|hi|hello|hey|bonjour|merci|ok|okay|yeah|yes|so|thanks|dear)\b\.?\s*",
+                text[start:end],
+                re.I,
+            )
             start += title.end() if title else 0
     return replace(item, start=start, end=end) if end > start else None
 
 
 def _guarded(item: Found, guard: Sequence[tuple[int, int]], view: View) -> bool:
     """Whether a candidate touches a protected clinical term and has no strong reason."""
-    if item.source in ("title",) or item.category not in ("NAME", "LOCATION", "STREET", "ORGANIZATION"):
+    if item.source in ("title",) or item.category not in (
+        "NAME",
+        "LOCATION",
+        "STREET",
+        "ORGANIZATION",
+    ):
         return False
     touched = [g for g in guard if g[0] < item.end and item.start < g[1]]
     if not touched:
@@ -436,18 +492,32 @@ def _people(view: View, items: Sequence[Found], language: str, engine: Rules) ->
         span = _name_span(view, group, best, language, engine)
         text = view.text[span[0] : span[1]]
         words = [w for w in re.findall(r"[^\W\d_][\w'-]*", text) if len(w) > 1]
-        if not words or all(w.casefold() in places() for w in words) or text.casefold() in places():
+        if (
+            not words
+            or all(w.casefold() in places() for w in words)
+            or text.casefold() in places()
+        ):
             continue
         common = all(engine.is_common(w.casefold(), language) for w in words)
         known = any(_known(w.casefold(), language) for w in words)
         score = _name_score(evidence, common, known, view, text)
         if score >= 0.8:
-            out.append(Found(view.index, *span, "NAME", "+".join(sorted(evidence)), round(min(score, 1.0), 3)))
+            out.append(
+                Found(
+                    view.index,
+                    *span,
+                    "NAME",
+                    "+".join(sorted(evidence)),
+                    round(min(score, 1.0), 3),
+                )
+            )
         del start, end
     return out
 
 
-def _name_score(evidence: dict[str, float], common: bool, known: bool, view: View, text: str) -> float:
+def _name_score(
+    evidence: dict[str, float], common: bool, known: bool, view: View, text: str
+) -> float:
     if any(source in evidence for source in _SURE) or evidence.get("cue", 0) >= 0.9:
         return 0.95
     score = sum(evidence.values())
@@ -480,11 +550,17 @@ def _groups(items: Sequence[Found]) -> list[list[Found]]:
     return groups
 
 
-def _name_span(view: View, group: Sequence[Found], best: Found, language: str, engine: Rules) -> tuple[int, int]:
+def _name_span(
+    view: View, group: Sequence[Found], best: Found, language: str, engine: Rules
+) -> tuple[int, int]:
     """The best candidate, widened to neighbours in the group that look like names."""
     start, end = best.start, best.end
     for item in sorted(group, key=lambda i: -i.score):
-        if item.source == "spelled" or best.source == "spelled" or not (item.start < end and start < item.end):
+        if (
+            item.source == "spelled"
+            or best.source == "spelled"
+            or not (item.start < end and start < item.end)
+        ):
             continue
         extra = view.text[item.start : start] + " " + view.text[end : item.end]
         words = re.findall(r"[^\W\d_][\w'.-]*", extra)
@@ -504,12 +580,20 @@ def _name_like(word: str, view: View, language: str, engine: Rules) -> bool:
     return not engine.is_common(low, language) or (view.cased and _known(low, language))
 
 
-_BAD_TOWN = set("covid ecg mri ct gp nhs icu er uti ok hiv copd god english french christmas internet".split())
+_BAD_TOWN = set(
+    "covid ecg mri ct gp nhs icu er uti ok hiv copd god english french christmas internet".split()
+)
 
 
-def _towns(view: View, others: Sequence[Found], items: Sequence[Found], language: str, engine: Rules) -> list[Found]:
+def _towns(
+    view: View, others: Sequence[Found], items: Sequence[Found], language: str, engine: Rules
+) -> list[Found]:
     """Places: own recognisers as they are; tagger and spaCy towns where two agree or a cue stands."""
-    own = [i for i in others if i.category == "LOCATION" and i.source not in ("tagger", "spacy", "presidio")]
+    own = [
+        i
+        for i in others
+        if i.category == "LOCATION" and i.source not in ("tagger", "spacy", "presidio")
+    ]
     own += _tagged_streets(view, items)
     model = [i for i in others if i.category == "LOCATION" and i.source in ("tagger", "spacy")]
     model += [replace(i, category="LOCATION") for i in items if i.category == "ORGANIZATION"]
@@ -520,7 +604,12 @@ def _towns(view: View, others: Sequence[Found], items: Sequence[Found], language
         text = view.text[best.start : best.end]
         low = text.casefold()
         words = re.findall(r"[^\W\d_][\w'-]*", low)
-        if low in places() or low in _BAD_TOWN or not words or all(engine.is_common(w, language) for w in words):
+        if (
+            low in places()
+            or low in _BAD_TOWN
+            or not words
+            or all(engine.is_common(w, language) for w in words)
+        ):
             continue
         if any(is_drug(w) for w in words) or (view.cased and not text[0].isupper()):
             continue
@@ -528,7 +617,13 @@ def _towns(view: View, others: Sequence[Found], items: Sequence[Found], language
         at = re.search(r"\b(?:at|from)\s+(?:the\s+)?$", before, re.I) is not None
         inside = re.search(r"\b(?:in|near|to|around|à|de|vers|sur)\s+$", before, re.I) is not None
         known = low in cities() or low in institutions()
-        score = (0.5 if "spacy" in sources else 0) + (0.45 if "tagger" in sources else 0) + 0.3 * at + 0.2 * inside + 0.3 * known
+        score = (
+            (0.5 if "spacy" in sources else 0)
+            + (0.45 if "tagger" in sources else 0)
+            + 0.3 * at
+            + 0.2 * inside
+            + 0.3 * known
+        )
         tagger = max((i.score for i in group if i.source == "tagger"), default=0.0)
         if tagger > 0.9 and (inside or at or not view.cased):
             score += 0.2
@@ -542,11 +637,28 @@ def _tagged_streets(view: View, items: Sequence[Found]) -> list[Found]:
     out = []
     for item in items:
         text = view.text[item.start : item.end]
-        if item.category == "STREET" and re.search(r"\d|[A-Za-z]{3}", text) and len(text.split()) >= 2:
-            street = re.search(r"\b(?:street|st|road|rd|lane|avenue|ave|drive|court|close|way|crescent|terrace|boulevard|rue|avenue|chemin|impasse|allée|quai|place)\b", text, re.I)
-            if street and re.search(r"^\d+|^[A-Z]", text) and item.score > 0.5 and re.search(r"\d", text):
+        if (
+            item.category == "STREET"
+            and re.search(r"\d|[A-Za-z]{3}", text)
+            and len(text.split()) >= 2
+        ):
+            street = re.search(
+                r"\b(?:street|st|road|rd|lane|avenue|ave|drive|court|close|way|crescent|terrace|boulevard|rue|avenue|chemin|impasse|allée|quai|place)\b",
+                text,
+                re.I,
+            )
+            if (
+                street
+                and re.search(r"^\d+|^[A-Z]", text)
+                and item.score > 0.5
+                and re.search(r"\d", text)
+            ):
                 out.append(replace(item, category="LOCATION", score=0.85))
-        if item.category == "ZIP" and re.fullmatch(r"\d{5}(?:-\d{4})?|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}", text, re.I) and item.score > 0.8:
+        if (
+            item.category == "ZIP"
+            and re.fullmatch(r"\d{5}(?:-\d{4})?|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}", text, re.I)
+            and item.score > 0.8
+        ):
             out.append(replace(item, category="LOCATION", score=0.8))
     return out
 
@@ -581,7 +693,9 @@ def _resolve(items: Sequence[Found]) -> list[Found]:
 # --- everything known, once more ---------------------------------------------------------------
 
 
-def _again(kept: Sequence[Found], views: Sequence[View], language: str, engine: Rules) -> list[Found]:
+def _again(
+    kept: Sequence[Found], views: Sequence[View], language: str, engine: Rules
+) -> list[Found]:
     """Find every occurrence of each known name, place and long number in all turns."""
     out = list(kept)
     terms: dict[str, str] = {}
@@ -604,7 +718,11 @@ def _again(kept: Sequence[Found], views: Sequence[View], language: str, engine: 
                 common = engine.is_common(term, language)
                 if view.cased and not word[0].isupper() and common:
                     continue
-                if common and (not view.cased or _sentence_start(view.text, start)) and " " not in term:
+                if (
+                    common
+                    and (not view.cased or _sentence_start(view.text, start))
+                    and " " not in term
+                ):
                     continue
                 if any(g[0] < end and start < g[1] for g in guard):
                     continue

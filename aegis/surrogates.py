@@ -1,0 +1,578 @@
+"""Replacements (rho): one synthetic value per entity, of the same kind and form.
+
+Unit: one entity of one conversation. Names come from Faker in the source language,
+kept to names with one usual spelling, so that a synthesiser says and a recogniser
+hears them; numbers keep their grouping, dates their form and their distances (one
+shift per conversation), ages over 89 stay over 89, addresses follow the person's
+surrogate. No replacement equals or sounds like an original of the conversation or
+another replacement. Draws are seeded by content, so the same input gives the same map.
+
+Functions: :class:`Surrogates` and its methods, :func:`sound_key`, :func:`like_case`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from aegis.canonical import MONTH_NAMES, canonical, months, plain
+from aegis.lexicon import NICKNAMES, cities, first_names, institutions
+from aegis.numbers import speakable
+from aegis.recognisers import number_runs
+
+_VOWELS = "aeiouyàâäéèêëîïôöùûüœæh"
+_EASY: dict[tuple[str, str], str] = {
+    ("en", "male"): "James Robert David Richard Thomas Daniel Matthew Anthony Andrew Kevin George Edward Timothy"
+    " Jason Jacob Benjamin Samuel Patrick Peter Adam Henry Nathan Tyler Victor Oscar Martin Roger Albert Arthur"
+    " Joshua Justin Dennis Keith Raymond Christopher William Michael Charles Vincent Leonard",
+    ("en", "female"): "Jessica Jennifer Amanda Emily Laura Melissa Rebecca Michelle Kimberly Angela Linda Barbara Susan"
+    " Nancy Lisa Margaret Sandra Sharon Cynthia Dorothy Helen Diana Julia Victoria Martha Andrea Olivia"
+    " Monica Pamela Virginia Samantha Christine Patricia Elizabeth Jacqueline Nicole Heather Vanessa",
+    ("en", "last"): "Johnson Williams Miller Wilson Anderson Taylor Jackson Thompson Harris Robinson Walker Baker Adams"
+    " Nelson Campbell Mitchell Roberts Carter Evans Turner Parker Collins Edwards Morris Rogers Morgan Cooper"
+    " Richardson Watson Brooks Bennett Barnes Henderson Coleman Jenkins Patterson Hughes Butler Simmons"
+    " Foster Griffin Sullivan Wallace Peterson Hamilton Graham Ford Harrison Gibson Dixon Spencer Palmer",
+    ("fr", "male"): "Philippe Nicolas Laurent Christophe Thierry Pascal Sébastien Vincent Antoine Julien Thomas Olivier"
+    " Guillaume Alexandre Patrick Bernard Daniel François Jacques Robert Benjamin Arthur Lucas Alain Édouard"
+    " Étienne Henri Hugues Éric André Maurice Gilbert Victor Martin",
+    ("fr", "female"): "Nathalie Isabelle Sylvie Catherine Martine Christine Sandrine Valérie Céline Sophie Julie Aurélie"
+    " Camille Charlotte Juliette Pauline Caroline Véronique Monique Hélène Alice Agnès Élise Élisabeth Inès"
+    " Adèle Édith Odette Brigitte Suzanne Margot Mathilde Virginie",
+    ("fr", "last"): "Bernard Dubois Durand Moreau Fournier Girard Bonnet Lambert Martinez Fontaine Rousseau Muller"
+    " Chevalier Gauthier Perrin Morin Dumont Mercier Blanchard Boyer Garnier Marchand Renaud Picard Arnaud"
+    " Aubert Humbert Antoine Hamon Oliveira Etienne Albert Imbert Olivier Adam",
+}  # fmt: skip
+_TOWNS = {
+    "en": "Boston Chicago Dallas Denver Houston Seattle Atlanta Bristol Oxford Cambridge Manchester Liverpool"
+    " Nottingham Cleveland Portland Madison Richmond Sheffield Plymouth Lancaster Baltimore Memphis Nashville",
+    "fr": "Nantes Bordeaux Toulouse Grenoble Lille Marseille Strasbourg Montpellier Dijon Rennes Clermont Perpignan"
+    " Angers Orléans Avignon Annecy Amiens Antibes Arles Albi",
+}
+_STREET_NAMES = {
+    "en": "Maple Cedar Victoria Church Station Chestnut Garden Meadow Orchard Walnut Lincoln Franklin Windsor Jackson",
+    "fr": "Tilleuls Marronniers Cerisiers Peupliers Fontaines Roses Violettes Platanes Moulins Bouleaux",
+}
+_FACILITIES = {
+    "en": "Riverside Lakeview Hillcrest Oakwood Fairview Greenfield Westbrook Northgate Parkside Woodland Brookside",
+    "fr": "Bellevue Beaulieu Montplaisir Beauregard Grandval Clairval Beauséjour Monplaisir",
+}
+_SHIFTS = [d for d in range(-45, 46) if abs(d) > 5]
+
+
+def sound_key(word: str) -> str:
+    """A coarse key of how a name sounds: first sound and consonants, vowels dropped."""
+    word = re.sub(r"[^a-z]", "", _unaccented(word))
+    for old, new in (("ph", "f"), ("ck", "k"), ("sch", "s"), ("sh", "s"), ("ch", "k"), ("th", "t"), ("wh", "w"),
+                     ("qu", "k"), ("x", "ks"), ("c", "k"), ("z", "s"), ("v", "f"), ("d", "t"), ("g", "j"), ("b", "p")):  # fmt: skip
+        word = word.replace(old, new)
+    first = word[:1] if word[:1] not in "aeiouyh" else "a"
+    rest = re.sub(r"[aeiouyhw]", "", word[1:])
+    return first + re.sub(r"(.)\1+", r"\1", rest)
+
+
+def _unaccented(word: str) -> str:
+    import unicodedata
+
+    decomposed = unicodedata.normalize("NFD", word.casefold())
+    return "".join(c for c in decomposed if not unicodedata.combining(c))
+
+
+def like_case(replacement: str, original: str) -> str:
+    """A replacement in the case of the original, where that is all lower or all upper."""
+    letters = [c for c in original if c.isalpha()]
+    if letters and all(c.islower() for c in letters):
+        return replacement.lower()
+    if len(letters) > 2 and all(c.isupper() for c in letters) and not re.search(r"\d", original):
+        return replacement.upper()
+    return replacement
+
+
+def starts_with_vowel(word: str) -> bool:
+    return word[:1].casefold() in _VOWELS and word[:1] != ""
+
+
+class Surrogates:
+    """Draws replacements for one conversation; ``originals`` are all its identifier texts."""
+
+    def __init__(
+        self, seed: int, recording_id: str, language: str, originals: Iterable[str]
+    ) -> None:
+        from faker import Faker
+
+        digest = hashlib.sha256(f"{seed}\x1f{recording_id}".encode()).digest()
+        self.language = language
+        self._seed = int.from_bytes(digest[:6], "big")
+        self._faker: Any = Faker({"en": "en_US", "fr": "fr_FR"}[language])
+        self._faker.seed_instance(self._seed)
+        self._random = self._faker.random
+        self.shift_days = int(self._random.choice(_SHIFTS))
+        self._originals = list(originals)
+        self._taken = {canonical(text, language) for text in self._originals}
+        tokens = {t for text in self._originals for t in re.findall(r"[^\W\d_]{3,}", plain(text))}
+        self._tokens = set(tokens)
+        self._sounds = {sound_key(t) for t in tokens}
+
+    # --- bookkeeping ---
+
+    def _free(self, text: str) -> bool:
+        """Whether a value is new: no original, no other replacement, no homophone of one."""
+        words = re.findall(r"[^\W\d_]{3,}", plain(text))
+        return canonical(text, self.language) not in self._taken and not any(
+            w in self._tokens or sound_key(w) in self._sounds for w in words
+        )
+
+    def _take(self, text: str, sounds: bool = True) -> str:
+        self._taken.add(canonical(text, self.language))
+        if sounds:
+            words = re.findall(r"[^\W\d_]{3,}", plain(text))
+            self._tokens.update(words)
+            self._sounds.update(sound_key(w) for w in words)
+        return text
+
+    def _pick(self, options: Sequence[str], original: str = "") -> str | None:
+        """A free option; in French one that begins with a vowel if the original does."""
+        order = list(options)
+        self._random.shuffle(order)
+        alike = [o for o in order if starts_with_vowel(o) == starts_with_vowel(original)]
+        ranked = (
+            [*alike, *[o for o in order if o not in alike]]
+            if self.language == "fr" and original
+            else order
+        )
+        return next((self._take(o) for o in ranked if self._free(o)), None)
+
+    def _until_new(self, draw: Callable[[], str], original: str, tries: int = 200) -> str | None:
+        for _ in range(tries):
+            value = draw()
+            if canonical(value, self.language) not in self._taken and value != original:
+                return self._take(value, sounds=False)
+        return None
+
+    # --- names ---
+
+    def first_name(self, gender: str, original: str = "") -> str | None:
+        """A given name of a gender presentation (``male``, ``female`` or ``unknown``)."""
+        if gender not in ("male", "female"):
+            gender = "female" if self._random.random() < 0.5 else "male"
+        return self._person(f"first_name_{gender}", (self.language, gender), original)
+
+    def last_name(self, original: str = "") -> str | None:
+        return self._person("last_name", (self.language, "last"), original)
+
+    def _person(self, method: str, easy: tuple[str, str], original: str) -> str | None:
+        """Faker's names, as often as Faker gives them, restricted to the easily heard ones."""
+        heard = set(_EASY[easy].split())
+        alike = self.language == "fr" and original != ""
+        for _ in range(300):
+            name = str(getattr(self._faker, method)())
+            fits = not alike or starts_with_vowel(name) == starts_with_vowel(original)
+            if name in heard and fits and self._free(name):
+                return self._take(name)
+        return self._pick(sorted(heard), original)
+
+    # --- numbers ---
+
+    def number(self, original: str) -> str | None:
+        """Digits and letters exchanged one for one; grouping, marks and spoken style kept."""
+        written = re.search(r"\d", original) is not None
+        if written:
+            return self._until_new(lambda: self._other_characters(original), original)
+        return self._until_new(lambda: self._other_words(original), original)
+
+    def _other_characters(self, original: str) -> str:
+        out = []
+        for k, char in enumerate(original):
+            first = k == 0 or not original[k - 1].isalnum()
+            if char.isdigit():
+                keep_zero = char == "0" and first
+                out.append("0" if keep_zero else str(self._random.randint(1 if first else 0, 9)))
+            elif (
+                char.isalpha()
+                and (k == 0 or not original[k - 1].isalpha())
+                and not original[k + 1 : k + 2].isalpha()
+            ):
+                letter = self._random.choice("BDFHJKLMRTX")
+                out.append(letter if char.isupper() else letter.lower())
+            elif char.isupper():
+                out.append(self._random.choice("BDFHJKLMRTX"))
+            else:
+                out.append(char)
+        return "".join(out)
+
+    def _other_words(self, original: str) -> str:
+        """Each spoken group becomes other digits, said in the same way."""
+        groups = re.split(r"(\s*[,;.]\s*)", original)
+        said = [
+            self._other_group(g) if k % 2 == 0 and g.strip() else g for k, g in enumerate(groups)
+        ]
+        return like_case("".join(said), original)
+
+    def _other_group(self, group: str) -> str:
+        runs = number_runs(group, self.language)
+        value = re.sub(r"[^a-z0-9]", "", canonical(group, self.language))
+        new = "".join(
+            c
+            if c == "0" and k == 0
+            else str(self._random.randint(1 if k == 0 else 0, 9))
+            if c.isdigit()
+            else self._random.choice("BDFHJKLMRTX")
+            for k, c in enumerate(value)
+        )
+        words = len(re.findall(r"[\w']+", group))
+        by_pairs = (
+            self.language == "fr"
+            and len(value) % 2 == 0
+            and words < len(value) + 1
+            and not (runs and runs[0].singles >= len(value) - 1)
+        )
+        if by_pairs or (len(value) == 2 and words <= 2 and not (runs and runs[0].singles == 2)):
+            pairs = [new[i : i + 2] for i in range(0, len(new), 2)]
+            pairs = [
+                p if p[0] != "0" or k == 0 else f"{self._random.randint(2, 9)}{p[1]}"
+                for k, p in enumerate(pairs)
+            ]
+            return " ".join(
+                speakable(p, "PHONE" if self.language == "fr" else None, self.language)
+                for p in pairs
+            )
+        return speakable(new, "PHONE", self.language).replace(",", "")
+
+    def age(self, original: str) -> str | None:
+        """Another age between 90 and 99, in digits or words as it was."""
+        written = re.search(r"\d", original) is not None
+
+        def draw() -> str:
+            value = str(self._random.randint(90, 99))
+            return (
+                value
+                if written
+                else like_case(_hyphen(speakable(value, "AGE", self.language), original), original)
+            )
+
+        return self._until_new(draw, original)
+
+    # --- addresses ---
+
+    def email(self, original: str, first: str, last: str) -> str | None:
+        """The surrogate person's address at a reserved domain, spoken if the original is."""
+
+        def draw() -> str:
+            joiner = self._random.choice([".", "."])
+            number = "" if self._random.random() < 0.5 else str(self._random.randint(10, 99))
+            local = f"{_unaccented(first)}{joiner}{_unaccented(last)}{number}"
+            return f"{local}@example.{self._random.choice(['com', 'org', 'net'])}"
+
+        return self._until_new(lambda: self._spoken_like(draw(), original, "EMAIL"), original)
+
+    def url(self, original: str) -> str | None:
+        def draw() -> str:
+            word = self._random.choice(
+                "garden river mountain window orange planet silver winter".split()
+            )
+            lead = "www." if re.match(r"\W*(?:https?|www|w\W)", original, re.I) else ""
+            return self._spoken_like(
+                f"{lead}{word}.example.{self._random.choice(['com', 'org'])}", original, "URL"
+            )
+
+        return self._until_new(draw, original)
+
+    def ip(self, original: str) -> str | None:
+        return self._until_new(
+            lambda: self._spoken_like(f"192.0.2.{self._random.randint(1, 254)}", original, "IP"),
+            original,
+        )
+
+    def _spoken_like(self, value: str, original: str, category: str) -> str:
+        written = re.search(r"@|\w\.\w", original) is not None
+        return value if written else speakable(value, category, self.language)
+
+    # --- places ---
+
+    def location(self, original: str) -> str | None:
+        """A street, postcode, facility or town of the same form."""
+        text = original
+        if re.fullmatch(r"[A-Za-z]{1,2}\d[A-Za-z\d]?\s?\d[A-Za-z]{2}|\d{5}(?:-\d{4})?", text):
+            return self._until_new(lambda: self._other_characters(text), text)
+        value = canonical(text, self.language).replace(" ", "")
+        if re.fullmatch(r"[a-z]{1,2}\d[a-z\d]?\d[a-z]{2}|\d{5}", value):
+            return self._until_new(lambda: self._other_words(text), text)
+        return self._street(text) or self._facility(text) or self._town(text)
+
+    def _street(self, text: str) -> str | None:
+        name = self._pick(_STREET_NAMES[self.language].split())
+        if name is None:
+            return None
+        if self.language == "fr":
+            match = re.fullmatch(rf"(.*?\b(?:{_STREET_FR})\b)\s+.*", text, re.I | re.S)
+            return (
+                like_case(f"{self._other_numbers(match[1])} des {name}", text) if match else None
+            )
+        match = re.fullmatch(
+            rf"(.*?)((?:\b[^\W\d_][\w'.]*\s+){{1,3}}?)({_STREET_EN})\b(.*)", text, re.I | re.S
+        )
+        if not match:
+            return None
+        number = re.match(r"(?:.*?\d[\w-]*,?\s+|" + _spoken_number_en() + r")", text, re.I)
+        lead = self._other_numbers(number.group()) if number else ""
+        return like_case(
+            f"{lead}{name} {match[3]}{self._other_numbers(match[4].split(',')[0])}", text
+        )
+
+    def _other_numbers(self, text: str) -> str:
+        """All numbers in a text exchanged for others of the same length."""
+        out, position = "", 0
+        for run in number_runs(text, self.language):
+            raw = text[run.start : run.end]
+            new = (
+                self._other_characters(raw)
+                if re.search(r"\d", raw)
+                else _hyphen(self._other_words(raw), raw)
+            )
+            out += text[position : run.start] + new
+            position = run.end
+        return out + text[position:]
+
+    def _facility(self, text: str) -> str | None:
+        name = self._pick(_FACILITIES[self.language].split())
+        if name is None:
+            return None
+        if self.language == "fr":
+            match = re.match(rf"({_FACILITY_FR})\b", text, re.I)
+            return like_case(f"{match[1]} {name}", text) if match else None
+        match = re.search(
+            rf"\b(?:\w+\s+)?((?:{_FACILITY_EN})(?:\s+(?:{_FACILITY_EN}))?)\W*$", text, re.I
+        )
+        if not match or match.start(1) == 0:
+            return None
+        kind = re.search(rf"\b({_KIND_EN})\s+{re.escape(match[1])}", text, re.I)
+        return like_case(f"{name} {kind[1] + ' ' if kind else ''}{match[1]}", text)
+
+    def _town(self, text: str) -> str | None:
+        if text.casefold() in institutions():
+            name = self._pick(_FACILITIES[self.language].split())
+            return like_case(name, text) if name and len(text) > 5 else name
+        name = self._pick(
+            [t for t in _TOWNS[self.language].split() if t.casefold() in cities()]
+            or _TOWNS[self.language].split(),
+            text,
+        )
+        return like_case(name, text) if name else None
+
+    # --- dates ---
+
+    def date(self, original: str) -> str | None:
+        """The date shifted by the conversation's shift, written or said in the same form."""
+        moved = _moved(original, self.language, self.shift_days)
+        for extra in range(0, 40):
+            if moved is None:
+                break
+            if canonical(moved, self.language) not in self._taken:
+                return self._take(like_case(moved, original), sounds=False)
+            moved = _moved(original, self.language, self.shift_days + extra + 1)
+        return self._until_new(lambda: self._any_date(original), original)
+
+    def _any_date(self, original: str) -> str:
+        value = f"{self._random.randint(1940, 1999)}-{self._random.randint(1, 12):02d}-{self._random.randint(1, 28):02d}"
+        written = re.search(r"\d", original) is not None
+        if not written:
+            return like_case(speakable(value, "DATE", self.language), original)
+        year, month, day = value.split("-")
+        return f"{int(day)} {MONTH_NAMES[self.language].split()[int(month) - 1].capitalize() if self.language == 'en' else MONTH_NAMES[self.language].split()[int(month) - 1]} {year}"
+
+
+_STREET_FR = r"rue|avenue|boulevard|place|chemin|impasse|allées?|quai|route|square|cours|passage|résidence|lotissement|faubourg|villa"
+_STREET_EN = (
+    r"street|st|road|rd|lane|ln|avenue|ave|drive|court|ct|close|way|place|crescent|terrace|boulevard|blvd|square|gardens?"
+    r"|hill|row|grove|mews|parade|walk|highway|circle|trail|parkway|green|rise|view|loop|alley|quay|wharf"
+)
+_FACILITY_EN = (
+    r"hospitals?|clinics?|cent(?:er|re)|practice|surgery|pharmacy|infirmary|hospice|home|institute|university|college"
+    r"|school|academy|church|healthcare|health|lodge|house|manor|group|office|facility|general|memorial|care"
+)
+_KIND_EN = r"medical|health|heart|cancer|eye|children's|family|community|care|nursing|general|memorial|primary|high|rehabilitation"
+_FACILITY_FR = (
+    r"hôpital|clinique|chu|chr|ehpad|pharmacie|cabinet|maternité|centre hospitalier|centre médical|centre de santé|maison de retraite"
+    r"|maison de santé|polyclinique|institut|résidence|lycée|collège|école|université|laboratoire|foyer|centre"
+)
+
+
+def _spoken_number_en() -> str:
+    words = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|and"
+    return rf"(?:(?:{words})[\s-]+)+"
+
+
+def _hyphen(said: str, original: str) -> str:
+    """Spoken tens get the hyphen that the original has."""
+    return said.replace(" ", "-") if "-" in original and said.count(" ") in (1, 2, 3) else said
+
+
+def _moved(original: str, language: str, days: int) -> str | None:
+    """A date moved by days in its own form; None where its value cannot be read."""
+    value = canonical(original, language)
+    match = re.search(r"(\d{4}|xx)-(\d{2})(?:-(\d{2}))?", value)
+    if not match:
+        return _moved_month(original, language, days)
+    year = 2001 if match[1] == "xx" else int(match[1])
+    try:
+        before = datetime.date(year, int(match[2]), int(match[3] or 15))
+    except ValueError:
+        return None
+    after = before + datetime.timedelta(days=days if match[3] else (31 if days > 0 else -31))
+    if match[1] == "xx" and after.year != before.year:
+        after = after.replace(year=before.year) if (after.month, after.day) != (2, 29) else after
+    return _rewritten(original, before, after, language)
+
+
+def _moved_month(original: str, language: str, days: int) -> str | None:
+    names = months(language)
+    word = plain(original)
+    if word not in names:
+        return None
+    full = MONTH_NAMES[language].split()
+    new = full[(names[word] - 1 + (1 if days > 0 else -1)) % 12]
+    if len(word) == 3 and language == "en":
+        new = new[:3]
+    return new.capitalize() if original[:1].isupper() else new
+
+
+def _rewritten(
+    original: str, before: datetime.date, after: datetime.date, language: str
+) -> str | None:
+    """The new date in the original's form: numeric with its order and padding, or with a month's name."""
+    numeric = re.fullmatch(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{2,4})", original)
+    if numeric:
+        return _numeric(numeric, before, after)
+    names = "|".join(sorted(months(language), key=len, reverse=True))
+    match = re.search(rf"(?<!\w)({names})(?!\w)", original, re.I)
+    if not match:
+        return None
+    lead, tail = original[: match.start()], original[match.end() :]
+    month = _month_like(match[1], after.month, language)
+    year_in_tail = re.search(
+        r"\d{4}|'\d\d|\b(?:nineteen|twenty|two thousand|mille|deux mille|dix[- ]neuf)\b.*",
+        tail,
+        re.I,
+    )
+    day_in_lead = re.search(r"\w", lead) is not None
+    if day_in_lead:
+        lead = _day_like(lead, before.day, after.day, language)
+        tail = _year_like(tail, before.year, after.year, language)
+    elif year_in_tail and canonical(tail[: year_in_tail.start()], language) == "":
+        tail = _year_like(tail, before.year, after.year, language)
+    else:
+        cut = year_in_tail.start() if year_in_tail else len(tail)
+        rest = tail[cut:]
+        if not year_in_tail:
+            comma = tail.find(",", 1)
+            cut = comma if comma > 0 else len(tail)
+            rest = tail[cut:]
+        tail = _day_like(tail[:cut], before.day, after.day, language) + _year_like(
+            rest, before.year, after.year, language
+        )
+    return lead + month + tail
+
+
+def _numeric(match: re.Match[str], before: datetime.date, after: datetime.date) -> str:
+    first, mark, second, third = match.groups()
+    if len(first) == 4:
+        return mark.join(
+            [str(after.year), f"{after.month:0{len(second)}d}", f"{after.day:0{len(third)}d}"]
+        )
+    year = str(after.year) if len(third) == 4 else f"{after.year % 100:02d}"
+    month_first = int(first) == before.month and int(second) == before.day
+    one, two = (after.month, after.day) if month_first else (after.day, after.month)
+    width = [2 if len(x) == 2 else 1 for x in (first, second)]
+    return mark.join([f"{one:0{width[0]}d}", f"{two:0{width[1]}d}", year])
+
+
+def _month_like(word: str, month: int, language: str) -> str:
+    name = MONTH_NAMES[language].split()[month - 1]
+    if language == "en" and len(word) == 3 and word.casefold() != "may":
+        name = name[:3]
+    return name.capitalize() if word[:1].isupper() else name
+
+
+def _day_like(text: str, old: int, new: int, language: str) -> str:
+    """The day inside a text exchanged, in digits, ordinals or words as it was."""
+    if language == "fr":
+        text = re.sub(
+            r"^(\s*)1er\b|^(\s*)premier\b",
+            lambda m: (m[1] or m[2] or "") + ("1" if m[1] is not None and "1" in m[0] else "un"),
+            text,
+        )
+    digits = re.search(r"\d{1,2}(st|nd|rd|th|er)?", text)
+    if digits:
+        suffix = (
+            _suffix(new)
+            if digits[1] and language == "en"
+            else ("er" if language == "fr" and new == 1 else "")
+        )
+        width = 2 if digits.group()[0] == "0" else 1
+        return text[: digits.start()] + f"{new:0{width}d}{suffix}" + text[digits.end() :]
+    words = re.search(
+        r"[^\W\d_](?:[\w-]|\s(?!of\b))*\w(?=\s|$|,)|[^\W\d_]+", text.replace("the ", "    ")
+    )
+    if not words:
+        return text
+    ordinal = language == "en" and re.search(r"(?:st|nd|rd|th)\b", words.group()) is not None
+    month = "of May" if language == "en" else "mai"
+    said = speakable(
+        f"{new} {month}" if ordinal else str(new), "DATE" if ordinal else None, language
+    )
+    if ordinal:
+        said = said.removesuffix(" of May")
+    if language == "fr" and new == 1:
+        said = "premier"
+    return text[: words.start()] + _hyphen(said, words.group()) + text[words.end() :]
+
+
+def _suffix(day: int) -> str:
+    return "th" if 10 <= day % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+
+
+def _year_like(text: str, old: int, new: int, language: str) -> str:
+    if old == new or not text.strip(" ,."):
+        return text
+    written = re.search(r"\d{4}", text)
+    if written:
+        return text[: written.start()] + str(new) + text[written.end() :]
+    short = re.search(r"'?\d\d", text)
+    if short:
+        return (
+            text[: short.start()]
+            + short.group().replace(f"{old % 100:02d}", f"{new % 100:02d}")
+            + text[short.end() :]
+        )
+    words = re.search(r"[^\W\d_].*[^\W\d_]", text, re.S)
+    if not words:
+        return text
+    said = speakable(str(new), None, language)
+    if "-" in words.group():
+        said = re.sub(r"(\w+ty) (\w+)$", r"\1-\2", said)
+    return text[: words.start()] + said + text[words.end() :]
+
+
+def gender_of(name: str, language: str) -> str:
+    """``male``, ``female`` or ``unknown`` by Faker's lists (and the full form of a nickname)."""
+    import importlib
+
+    low = name.casefold().split("-")[0]
+    forms = {low} | {full for full, short in NICKNAMES.items() if low in short}
+    found = set()
+    for locale in ("en_US", "en_GB", "fr_FR", "es_ES", "it_IT"):
+        provider = importlib.import_module(f"faker.providers.person.{locale}").Provider
+        for gender in ("male", "female"):
+            names = {str(n).casefold() for n in getattr(provider, f"first_names_{gender}", ())}
+            if forms & names:
+                found.add(gender)
+        if found:
+            break
+    return found.pop() if len(found) == 1 else "unknown"
+
+
+def is_given(word: str, language: str) -> bool:
+    """Whether a word is in the lists of given names."""
+    return word.casefold() in first_names(language)
