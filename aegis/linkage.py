@@ -18,20 +18,23 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from aegis.error_rates import ORIENTATIONS
 from aegis.stats import Estimate, Floats
 from aegis.tables import CONDITIONS
 from aegis.trials import (
     N_DRAWS,
-    ORIENTATIONS,
+    Costs,
     Trials,
     bootstrap_eer,
     build_final_trials,
     build_shared_trials,
+    held_out_costs,
     keep_profiles,
 )
 from aegis.windows import (
@@ -217,6 +220,22 @@ def linkage_rows(
             "status": estimate.status, "reason": estimate.reason,
         })  # fmt: skip
     return rows
+
+
+def summarise_costs(trials: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Calibrated Cllr, minCllr and linkability of each set of de-identified trials."""
+    keys = ["protocol", "condition", "region_kind", "backend"]
+    rows = []
+    for names, own in trials[trials["protocol"].isin(["final", "shared"])].groupby(
+        keys, sort=True
+    ):
+        built = read_trials(own)
+        if built.target.all() or not built.target.any():
+            costs = Costs(math.nan, math.nan, math.nan, "a class is empty")
+        else:
+            costs = held_out_costs(built, np.random.default_rng(seed))
+        rows.append(dict(zip(keys, names, strict=True)) | asdict(costs))
+    return pd.DataFrame(rows, columns=[*keys, "cllr", "min_cllr", "d_sys", "reason"])
 
 
 def beside_original(linkage: pd.DataFrame, orientation: str = "attacker") -> pd.DataFrame:

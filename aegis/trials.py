@@ -1,4 +1,4 @@
-"""Speaker-verification trials and their error rates.
+"""Speaker-verification trials, and intervals over conversations for their error rates.
 
 A trial compares an enrolment profile with a test profile; a target trial has the
 same speaker on both sides. Two protocols (methods, speaker verification):
@@ -11,12 +11,13 @@ same speaker on both sides. Two protocols (methods, speaker verification):
     Every original profile against every converted profile of the corpus. Intervals
     resample source profiles (the enrolment side; the test side is not reweighted).
 
-Profiles are unit vectors (:mod:`aegis.windows` makes them). An error rate is a share
-in [0, 1]. A higher score speaks for the same speaker in orientation ``higher``, against
-it in ``lower``; ``attacker`` is the orientation with the smaller error rate on the full
-sample, kept in every draw.
+Profiles are unit vectors (:mod:`aegis.windows` makes them), error rates and orientations
+those of :mod:`aegis.error_rates`. The attacker's orientation is fixed on the full sample
+and kept in every draw.
 
-Only NumPy and scikit-learn are imported.
+Functions: :func:`build_final_trials`, :func:`build_shared_trials`, :func:`keep_profiles`,
+:func:`bootstrap_eer`, :func:`eer_difference`, :func:`weighted_eer`,
+:func:`held_out_costs`. Only NumPy and scikit-learn are imported.
 """
 
 from __future__ import annotations
@@ -27,17 +28,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.isotonic import isotonic_regression
+from numpy.typing import NDArray
 
+from aegis.error_rates import (
+    Bools,
+    attacker_orientation,
+    calibrate,
+    crossing,
+    equal_error_rate,
+    group_ends,
+    linkability,
+    log_likelihood_ratio_cost,
+    minimum_cost,
+)
 from aegis.stats import NAN, Estimate, Floats, draw_counts, with_interval
 
-ORIENTATIONS = ("higher", "lower", "attacker")
-MIN_TAIL = 10
 N_DRAWS = 2_000
 _BLOCK_TRIALS = 1024
-
-Bools = NDArray[np.bool_]
 
 
 # --- trials ------------------------------------------------------------------------------
@@ -115,150 +122,6 @@ def keep_profiles(
     )  # fmt: skip
 
 
-# --- error rates --------------------------------------------------------------------------
-
-
-def _check_scores(score: ArrayLike, target: ArrayLike) -> tuple[Floats, Bools]:
-    scores, targets = np.asarray(score, dtype=np.float64), np.asarray(target, dtype=bool)
-    if scores.shape != targets.shape or scores.ndim != 1:
-        raise ValueError(f"{scores.shape} scores against {targets.shape} labels")
-    if np.isnan(scores).any():
-        raise ValueError(f"{int(np.isnan(scores).sum())} of {len(scores)} scores are NaN")
-    missing = [
-        name for name, held in (("target", targets), ("non-target", ~targets)) if not held.any()
-    ]
-    if missing:
-        raise ValueError(f"no {' and no '.join(missing)} trials")
-    return scores, targets
-
-
-def equal_error_rate(score: ArrayLike, target: ArrayLike, orientation: str = "higher") -> float:
-    """Equal error rate of a step ROC with equal scores grouped.
-
-    The false-acceptance and false-rejection rates are interpolated linearly between the
-    two steps around their crossing. O(n log n).
-
-    Returns
-    -------
-    float
-        Share in [0, 1]; NaN when all scores are equal: a constant tells nothing.
-
-    Raises
-    ------
-    ValueError
-        A class is empty or a score is NaN; the message names them.
-    """
-    scores, targets = _check_scores(score, target)
-    if orientation == "attacker":
-        return min(equal_error_rate(scores, targets, side) for side in ("higher", "lower"))
-    if orientation not in ORIENTATIONS:
-        raise ValueError(f"orientation {orientation!r}; known: {', '.join(ORIENTATIONS)}")
-    if scores.min() == scores.max():
-        return NAN
-    false_alarm, miss = error_curve(scores if orientation == "higher" else -scores, targets)
-    return float(_crossing(false_alarm[None], miss[None])[0])
-
-
-def attacker_orientation(score: ArrayLike, target: ArrayLike) -> str:
-    """``higher`` or ``lower``, whichever links better on the full sample."""
-    higher = equal_error_rate(score, target, "higher")
-    return "lower" if equal_error_rate(score, target, "lower") < higher else "higher"
-
-
-def error_curve(scores: Floats, targets: Bools) -> tuple[Floats, Floats]:
-    """False-acceptance and miss rates at every distinct threshold, accepting all first."""
-    order = np.argsort(scores, kind="stable")
-    ends = _group_ends(scores[order])
-    miss = np.concatenate([[0.0], np.cumsum(targets[order])[ends] / targets.sum()])
-    passed = np.cumsum(~targets[order])[ends] / (~targets).sum()
-    return 1.0 - np.concatenate([[0.0], passed]), miss
-
-
-def _group_ends(ordered: Floats) -> NDArray[np.intp]:
-    """Index of the last of each run of equal scores."""
-    return np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
-
-
-def _crossing(false_alarm: Floats, miss: Floats) -> Floats:
-    """Where two monotone curves of shape (draws, points) cross, interpolated; NaN if undefined."""
-    gap = false_alarm - miss
-    after = np.argmax(gap <= 0, axis=1)
-    row = np.arange(len(gap))
-    before = np.maximum(after - 1, 0)
-    high, low = gap[row, before], gap[row, after]
-    share = np.divide(high, high - low, out=np.zeros_like(high), where=high > low)
-    rate: Floats = miss[row, before] + share * (miss[row, after] - miss[row, before])
-    return rate
-
-
-def hull_error_rate(score: ArrayLike, target: ArrayLike) -> float:
-    """Equal error rate on the convex hull of the ROC (a lower envelope; diagnostic)."""
-    scores, targets = _check_scores(score, target)
-    false_alarm, miss = error_curve(scores, targets)
-    hull: list[tuple[float, float]] = []
-    for x, y in zip(false_alarm[::-1], miss[::-1], strict=True):
-        while len(hull) > 1 and _turns_up(hull[-2], hull[-1], (x, y)):
-            hull.pop()
-        hull.append((float(x), float(y)))
-    points = np.array(hull[::-1])
-    return float(_crossing(points[None, :, 0], points[None, :, 1])[0])
-
-
-def _turns_up(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
-    return (b[0] - a[0]) * (c[1] - a[1]) <= (b[1] - a[1]) * (c[0] - a[0])
-
-
-@dataclass(frozen=True)
-class TailRate:
-    """True-positive rate at a false-positive rate, with the support behind it."""
-
-    tpr: float
-    fpr: float
-    threshold: float
-    n_tail: int
-    """Non-target trials that the asked rate allows: ``floor(fpr * n)``."""
-    resolvable: bool
-    reason: str | None = None
-
-
-def tpr_at_fpr(score: ArrayLike, target: ArrayLike, fpr: float) -> TailRate:
-    """Largest true-positive rate whose false-positive rate does not exceed ``fpr``.
-
-    Fewer than ten non-target trials in the tail: the value is given and flagged.
-    """
-    scores, targets = _check_scores(score, target)
-    if not 0 < fpr < 1:
-        raise ValueError(f"fpr is {fpr}, expected a share between 0 and 1")
-    non_target = np.sort(scores[~targets])[::-1]
-    n_tail = math.floor(fpr * len(non_target) + 1e-9)
-    # All scores above the first non-target that may not pass are accepted.
-    threshold = float(non_target[n_tail])
-    reason = None if n_tail >= MIN_TAIL else f"not resolvable: {n_tail} non-targets in the tail"
-    reached = float((non_target > threshold).mean())
-    tpr = float((scores[targets] > threshold).mean())
-    return TailRate(tpr, reached, threshold, n_tail, reason is None, reason)
-
-
-def log_likelihood_ratio_cost(llr: ArrayLike, target: ArrayLike) -> float:
-    """Cllr in bits of natural-log likelihood ratios: 0 is perfect, 1 says nothing."""
-    scores, targets = _check_scores(llr, target)
-    loss = np.logaddexp(0.0, np.where(targets, -scores, scores)) / math.log(2)
-    return float((loss[targets].mean() + loss[~targets].mean()) / 2)
-
-
-def minimum_cost(score: ArrayLike, target: ArrayLike) -> float:
-    """minCllr: Cllr of the best monotone recalibration (pool adjacent violators)."""
-    scores, targets = _check_scores(score, target)
-    order = np.argsort(scores, kind="stable")
-    ends = _group_ends(scores[order])
-    n_target = np.diff(np.cumsum(targets[order])[ends], prepend=0).astype(float)
-    n_group = np.diff(ends, prepend=-1).astype(float)
-    share = np.clip(isotonic_regression(n_target / n_group, sample_weight=n_group), 0.0, 1.0)
-    with np.errstate(divide="ignore"):
-        llr = np.log(share) - np.log1p(-share) - math.log(targets.sum() / (~targets).sum())
-    return log_likelihood_ratio_cost(np.repeat(llr, n_group.astype(int)), targets[order])
-
-
 # --- intervals -----------------------------------------------------------------------------
 
 
@@ -311,6 +174,32 @@ def eer_difference(
     return with_interval(base, drawn)
 
 
+@dataclass(frozen=True)
+class Costs:
+    """``cllr`` on scores calibrated on the other half of the clusters, ``min_cllr`` on raw ones."""
+
+    cllr: float
+    min_cllr: float
+    d_sys: float
+    reason: str | None = None
+
+
+def held_out_costs(trials: Trials, rng: np.random.Generator) -> Costs:
+    """Costs and linkability; each half of the clusters is calibrated on the other one."""
+    lowest = minimum_cost(trials.score, trials.target)
+    d_sys = linkability(trials.score, trials.target)
+    first = set(rng.permutation(np.array(trials.groups, object))[: len(trials.groups) // 2])
+    side = np.array([name in first for name in trials.cluster], dtype=bool)
+    counts = [len(set(trials.target[half].tolist())) for half in (side, ~side)]
+    if min(counts) < 2:
+        return Costs(NAN, lowest, d_sys, "a half of the clusters lacks a class")
+    llr = np.empty_like(trials.score)
+    for half in (side, ~side):
+        fitted = calibrate(trials.score[~half], trials.target[~half], trials.score[half])
+        llr[half] = fitted
+    return Costs(log_likelihood_ratio_cost(llr, trials.target), lowest, d_sys)
+
+
 def _oriented(trials: Trials, orientation: str) -> tuple[float, str]:
     """The point value, and the side that every draw uses."""
     side = orientation
@@ -343,10 +232,10 @@ def weighted_eer(trials: Trials, counts: Floats, orientation: str) -> Floats:
     for block in np.unique(chosen[valid]):
         rows = np.flatnonzero(valid & (chosen == block))
         part = slice(edges[block], edges[block + 1])
-        ends, weight = _group_ends(scores[part]), counts[np.ix_(rows, cluster[part])]
+        ends, weight = group_ends(scores[part]), counts[np.ix_(rows, cluster[part])]
         missed = _continued(miss[rows, block], weight * targets[part], ends) / total_miss[rows]
         gone = _continued(passed[rows, block], weight * ~targets[part], ends) / total_passed[rows]
-        rates[rows] = _crossing(1.0 - gone, missed)
+        rates[rows] = crossing(1.0 - gone, missed)
     rates[valid] = np.where(_one_score(trials, counts[valid]), NAN, rates[valid])
     return rates
 
@@ -375,7 +264,7 @@ def _continued(start: Floats, weight: Floats, ends: NDArray[np.intp]) -> Floats:
 
 def _block_edges(ordered: Floats) -> NDArray[np.intp]:
     """Cut sorted scores into blocks of at least ``_BLOCK_TRIALS``, never inside equal scores."""
-    ends = _group_ends(ordered) + 1
+    ends = group_ends(ordered) + 1
     wanted = np.arange(_BLOCK_TRIALS, len(ordered), _BLOCK_TRIALS)
     inner = np.unique(ends[np.searchsorted(ends, wanted)]) if len(wanted) else wanted
     return np.concatenate([[0], inner[inner < len(ordered)], [len(ordered)]]).astype(np.intp)

@@ -138,8 +138,8 @@ exact = all(len(a) == len(b) == 1 for a, b in found)
 report.say(
     f"{fine} of {total} printed rates, differences, sums and adjusted p values follow from the"
     f" printed counts. The bounds {'fix' if exact else 'do not fix'} the uncertain labels at"
-    f" {found[0][0][0]} for VoiceCraft and {found[0][1][0]} for F5-TTS. Cluster-bootstrap intervals and"
-    " error rates cannot be checked this way: they need the items."
+    f" {found[0][0][0]} for VoiceCraft and {found[0][1][0]} for F5-TTS. Cluster-bootstrap"
+    " intervals and error rates cannot be checked this way: they need the items."
 )
 
 # %%
