@@ -176,7 +176,7 @@ def eer_difference(
 
 @dataclass(frozen=True)
 class Costs:
-    """``cllr`` on scores calibrated on the other half of the clusters, ``min_cllr`` on raw ones."""
+    """``cllr`` on scores calibrated on the other half of the clusters, ``min_cllr`` on raw."""
 
     cllr: float
     min_cllr: float
