@@ -28,8 +28,8 @@ from aegis.stats import Bounds, Estimate, Floats
 from aegis.trials import N_DRAWS as N_DRAWS_EER
 from aegis.trials import eer_difference
 
-FAMILIES = {"retention and contradiction": 2, "original control": 6, "robustness": 16}
-"""Declared sizes: two secondary endpoints; two endpoints x three conditions; the stressors."""
+FAMILIES = {"retention and contradiction": 2, "original control": 6}
+"""Declared sizes: two secondary endpoints; two endpoints by three transformed conditions."""
 RENDERERS = ("renderer_a", "renderer_b")
 LEXICAL = {
     "realised": ("replacement_status", "realised"),

@@ -26,7 +26,7 @@ def measure(run_name: str) -> dict[str, float]:
     turns = open_run(run_name).read("turns")
     cases = list(conversations(turns[turns["status"] == "ok"]))
     detector = engines.load("detector", "rules")
-    for language, texts in {language: texts for language, texts in cases}.items():
+    for language, texts in dict(cases).items():
         detector.detect(texts, language)
     n_words = sum(len(turn.text.split()) for _, texts in cases for turn in texts)
     began = time.perf_counter()
