@@ -178,6 +178,8 @@ class Source:
 def open_source(path: Path) -> Source:
     """Open a file for block-wise decoding: libsndfile first, then FFmpeg's libraries.
 
+    MP3 goes to FFmpeg: libsndfile's decoder prints hundreds of lines about sound files.
+
     Raises
     ------
     AudioError
@@ -188,6 +190,9 @@ def open_source(path: Path) -> Source:
     try:
         handle = sf.SoundFile(path)
     except (sf.LibsndfileError, RuntimeError):
+        return _open_with_ffmpeg(path)
+    if handle.format == "MP3":
+        handle.close()
         return _open_with_ffmpeg(path)
     source = Source(handle.samplerate, handle.channels, iter(()))
     source.blocks = _sndfile_blocks(handle, path, source.notes)

@@ -10,7 +10,7 @@ name      voices                              languages
 kokoro    54 (af_heart, bm_george, ...)       en-us en-gb fr
 piper     joe                                 en
 flite     slt rms awb kal16                   en
-festival  kal_diphone                         en
+festival  kal (kal_diphone)                   en
 ========  ==================================  =============
 
 None of them reports when a word is spoken, so truth has turn times and, from the
@@ -56,7 +56,7 @@ def _speech_frames(samples: Signal, rate_hz: int) -> NDArray[np.bool_]:
     padded = np.zeros(-(-samples.size // frame) * frame, dtype=np.float64)
     padded[: samples.size] = samples
     power = np.square(padded).reshape(-1, frame).mean(axis=1)
-    if power.size == 0 or power.max() <= 0.0:
+    if power.size == 0 or power.max() < 1e-12:
         raise AudioError("synthesis: the engine returned silence")
     loud: NDArray[np.bool_] = power >= power.max() * 10.0 ** (-BELOW_PEAK_DB / 10.0)
     return loud
@@ -99,7 +99,9 @@ def speech_intervals(samples: Signal, longest_pause_s: float = 0.2) -> list[tupl
 
 
 def trim_silence(samples: Signal, rate_hz: int = SAMPLE_RATE_HZ) -> Signal:
-    """The utterance without leading and trailing silence (see :func:`trim_bounds`)."""
+    """The utterance without offset and silent ends (see :func:`trim_bounds`)."""
+    if samples.size:
+        samples = samples - samples.mean(dtype=np.float32)
     first, last = trim_bounds(samples, rate_hz)
     return samples[first:last]
 
@@ -332,7 +334,7 @@ class Flite:
 class Festival:
     """Debian's ``text2wave`` with the diphone voice of festival."""
 
-    VOICES = ("kal_diphone",)
+    VOICES = ("kal", "kal_diphone")
 
     def __init__(self) -> None:
         self._program = _program("text2wave", "festival")
@@ -347,7 +349,7 @@ class Festival:
             source.write_text(ascii_text(text) + "\n", encoding="ascii")
             setting = f"(Parameter.set 'Duration_Stretch {1.0 / rate:.4f})"
             _output([
-                self._program, "-eval", f"(voice_{base_voice})", "-eval", setting,
+                self._program, "-eval", "(voice_kal_diphone)", "-eval", setting,
                 "-o", str(target), str(source),
             ])  # fmt: skip
             return trim_silence(_mono_16k(target))

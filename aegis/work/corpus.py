@@ -23,7 +23,7 @@ from aegis import engines, ingest
 from aegis.audio import SAMPLE_RATE_HZ, Signal, resample, rms_db, write_bytes
 from aegis.engines.synthesis import speech_intervals
 from aegis.errors import AudioError
-from aegis.manifests import Script
+from aegis.scripts import Script
 from aegis.tables import Run
 
 LEVEL_DBFS = -23.0
@@ -40,15 +40,15 @@ FORMATS: dict[str, tuple[str, str, str]] = {
 }
 
 
-def script_items(scripts: Sequence[Script], max_turns: int = 0) -> list[dict[str, Any]]:
+def script_items(scripts: Sequence[Script]) -> list[dict[str, Any]]:
     """Items of :func:`synthesise_recording`; each holds all that its audio depends on.
 
     Telephone-rate recordings become mu-law, stereo ones 16-bit WAV; the others take
     FLAC, MP3 and 24-bit WAV in turn, so that ingest meets them all.
     """
-    items, n_plain = [], 0
+    items: list[dict[str, Any]] = []
+    n_plain = 0
     for script in scripts:
-        turns = script.turns[:max_turns] if max_turns else script.turns
         rendering = script.rendering
         if rendering.sample_rate_hz == 8000:
             kind = "mulaw"
@@ -58,7 +58,7 @@ def script_items(scripts: Sequence[Script], max_turns: int = 0) -> list[dict[str
             kind, n_plain = PLAIN_FORMATS[n_plain % len(PLAIN_FORMATS)], n_plain + 1
         items.append({
             "id": script.recording_id,
-            "cost": sum(len(turn.text) for turn in turns),
+            "cost": sum(len(turn.text) for turn in script.turns),
             "format": kind,
             "sample_rate_hz": rendering.sample_rate_hz,
             "layout": rendering.layout,
@@ -66,7 +66,7 @@ def script_items(scripts: Sequence[Script], max_turns: int = 0) -> list[dict[str
             "turns": [
                 {"speaker": turn.speaker, "voice": turn.voice, "language": turn.language,
                  "text": turn.text, "pause_s": turn.pause_s, "overlap_s": turn.overlap_s}
-                for turn in turns
+                for turn in script.turns
             ],
         })  # fmt: skip
     return items

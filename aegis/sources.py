@@ -1,0 +1,199 @@
+"""From scripts or a folder to the tables of the corpus: what is taken, and its fate.
+
+Unit: one source file, which becomes one row of ``recordings`` with status ``ok``,
+``excluded`` or ``failed``, and one row of the secret ``file_map``.
+
+Functions: :func:`select`, :func:`shorten_script`, :func:`scripted_sources`,
+:func:`folder_sources`, :func:`ingest_items`, :func:`recordings_frame`,
+:func:`file_map_frame`, :func:`gold_frames`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import pandas as pd
+
+from aegis import ingest
+from aegis.errors import ParamError
+from aegis.manifests import gold_tables
+from aegis.scripts import Script
+from aegis.tables import SCHEMAS, empty_table
+
+GOLD = ("gold_turns", "gold_words", "gold_speech", "gold_mentions", "gold_facts")
+
+
+class Result(Protocol):
+    """What became of one item of a stage."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def reason(self) -> str | None: ...
+    @property
+    def value(self) -> dict[str, Any] | None: ...
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file to ingest; ``file`` is its name (secret), ``path`` where it lies.
+
+    ``status`` is ``ok`` until something speaks against it.
+    """
+
+    recording_id: str
+    file: str
+    path: str
+    sha256: str
+    status: str
+    reason: str | None
+    language: str | None
+    n_speakers: int | None
+
+
+def shorten_script(script: Script, max_turns: int) -> Script:
+    """The first ``max_turns`` turns of a script with the truth that lies in them; 0: all."""
+    if not max_turns:
+        return script
+
+    def kept(parts: Iterable[Any]) -> tuple[Any, ...]:
+        return tuple(part for part in parts if part.turn_index < max_turns)
+
+    facts = (fact for fact in script.facts if (fact.question_turn or 0) < max_turns)
+    return replace(
+        script, turns=kept(script.turns), facts=kept(facts), actions=kept(script.actions),
+        chronology=kept(script.chronology),
+    )  # fmt: skip
+
+
+def select(names: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """The recordings asked for, or all.
+
+    Raises
+    ------
+    ParamError
+        One of them does not exist.
+    """
+    unknown = sorted(set(wanted) - set(names))
+    if unknown:
+        raise ParamError(
+            f"recordings: no {', '.join(unknown[:3])}; known: {', '.join(names[:30])}"
+        )
+    return [name for name in names if not wanted or name in wanted]
+
+
+def scripted_sources(scripts: Sequence[Script], made: Sequence[Result]) -> list[Source]:
+    """The synthesised files as sources of ingest; a failed synthesis keeps its reason."""
+    return [
+        Source(
+            result.id,
+            value.get("file", ""),
+            value.get("file", ""),
+            value.get("sha256", ""),
+            result.status,
+            result.reason,
+            script.language,
+            len({t.speaker for t in script.turns}),
+        )
+        for script, result in zip(scripts, made, strict=True)
+        for value in [result.value or {}]
+    ]
+
+
+def folder_sources(
+    folder: Path, wanted: Sequence[str] = (), language: str = "", n_speakers: int = 0
+) -> list[Source]:
+    """The files of a folder as sources of ingest (``wanted``: only these ids)."""
+    planned = ingest.plan_ids(folder)
+    ids = select([file.recording_id for file in planned], wanted)
+    return [
+        Source(
+            file.recording_id,
+            file.name,
+            str(file.path.resolve()),
+            file.source_sha256,
+            "excluded" if file.excluded else "ok",
+            file.excluded,
+            language or None,
+            n_speakers or None,
+        )
+        for file in planned
+        if file.recording_id in ids
+    ]
+
+
+def ingest_items(sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """Items of :func:`ingest_recording` for all sources that are not out already."""
+    return [
+        {"id": source.recording_id, "path": source.path, "source_sha256": source.sha256}
+        for source in sources
+        if source.status == "ok"
+    ]
+
+
+def recordings_frame(sources: Sequence[Source], results: Sequence[Result]) -> pd.DataFrame:
+    """The table ``recordings``: every source once, with its fate.
+
+    Of recordings with the same samples the first stays; the others are excluded.
+    """
+    sound = {result.id: result for result in results}
+    rows: list[dict[str, Any]] = []
+    for source in sources:
+        row: dict[str, Any] = {
+            "recording_id": source.recording_id,
+            "dataset": source.recording_id.split("/")[0],
+            "language": source.language,
+            "layout": "unknown",
+            "n_speakers_declared": source.n_speakers,
+            "status": source.status,
+            "reason": source.reason,
+        }
+        result = sound.get(source.recording_id)
+        if result is not None:
+            row |= result.value or {"status": result.status, "reason": result.reason}
+        rows.append(row)
+    frame = pd.DataFrame(rows).reindex(columns=list(SCHEMAS["recordings"].columns))
+    pairs = [(row["recording_id"], row.get("sha256")) for row in rows if row["status"] == "ok"]
+    for copy, first in ingest.same_sound(pairs).items():
+        frame.loc[frame["recording_id"] == copy, ["status", "reason"]] = [
+            "excluded", f"the same sound as {first}",
+        ]  # fmt: skip
+    return frame
+
+
+def file_map_frame(sources: Sequence[Source]) -> pd.DataFrame:
+    """The secret table of original names."""
+    return pd.DataFrame(
+        [
+            {"recording_id": s.recording_id, "file": s.file, "source_sha256": s.sha256 or None,
+             "role": "source"}
+            for s in sources
+        ]
+    )  # fmt: skip
+
+
+def gold_frames(
+    scripts: Sequence[Script], made: Sequence[Result], usable: Collection[str]
+) -> dict[str, pd.DataFrame]:
+    """The tables of truth of the recordings in ``usable``; all empty where there is no script."""
+    frames: dict[str, list[pd.DataFrame]] = {name: [empty_table(name)] for name in GOLD}
+    for script, result in zip(scripts, made, strict=True):
+        if result.value is None or script.recording_id not in usable:
+            continue
+        times = [(start, end) for start, end in result.value["turn_times"]]
+        speech = pd.DataFrame(
+            result.value["speech"], columns=["turn_index", "start_s", "end_s"]
+        ).astype({"turn_index": int})
+        speakers = [script.turns[index].speaker for index in speech["turn_index"]]
+        own = gold_tables(script, times)
+        own["gold_speech"] = speech.assign(recording_id=script.recording_id, speaker=speakers)
+        for name in GOLD:
+            frames[name].append(own[name])
+    return {
+        name: pd.concat([f for f in found if len(f)] or found) for name, found in frames.items()
+    }
