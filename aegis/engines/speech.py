@@ -21,7 +21,14 @@ from typing import Any
 import numpy as np
 
 from aegis.audio import SAMPLE_RATE_HZ, Signal
-from aegis.engines import EngineInfo, Segment, Transcript, Word, register
+from aegis.engines import (  # diarization: its engines register on import
+    EngineInfo,
+    Segment,
+    Transcript,
+    Word,
+    diarization,
+    register,
+)
 from aegis.engines.activity import (
     Interval,
     find_speech,
@@ -124,20 +131,21 @@ def _bounded(
 
 def _segment(raw: Any, clock: JoinedClock) -> Segment:
     """One segment of the model on the recording's clock."""
-    words = tuple(
-        Word(
-            word.word.strip(),
-            *_rounded(clock.to_recording(word.start, word.end)),
-            word.probability,
-        )
-        for word in raw.words or ()
-        if word.word.strip()
-    )
+    words: list[Word] = []
+    for word in raw.words or ():
+        start, end = _rounded(clock.to_recording(word.start, word.end))
+        text, joined = word.word.strip(), bool(words) and not word.word.startswith(" ")
+        if text and joined:  # "0" + ".25", "est" + "-ce": parts of one written word
+            last = words.pop()
+            sure = min(last.probability or 0.0, word.probability)
+            words.append(Word(last.text + text, last.start_s, max(end, last.end_s or end), sure))
+        elif text:
+            words.append(Word(text, start, end, word.probability))
     if words:
         start, end = words[0].start_s or 0.0, words[-1].end_s or 0.0
     else:
         start, end = _rounded(clock.to_recording(raw.start, raw.end))
-    return Segment(start, max(start, end), raw.text.strip(), words)
+    return Segment(start, max(start, end), raw.text.strip(), tuple(words))
 
 
 def _rounded(times: Interval) -> Interval:
@@ -152,3 +160,6 @@ def _whisper_base(compute_type: str = "int8") -> Whisper:
 @register("transcriber", "whisper-tiny.en")
 def _whisper_tiny(compute_type: str = "int8") -> Whisper:
     return Whisper("whisper-tiny.en", english_only=True, compute_type=compute_type)
+
+
+DIARIZERS = (diarization.SegmentationDiarizer, diarization.WindowDiarizer)
