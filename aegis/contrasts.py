@@ -230,6 +230,17 @@ def lexical_claims(matches: pd.DataFrame, draws: Draws, n_draws: int) -> list[Ro
     return rows
 
 
+def count_outcomes(matches: pd.DataFrame) -> pd.DataFrame:
+    """Hits and items of each endpoint and condition."""
+    rows = [
+        {"endpoint": endpoint, "condition": condition, "hits": int((own[column] == value).sum()),
+         "items": len(own)}
+        for condition, own in focused(matches).groupby("condition", sort=True)
+        for endpoint, (column, value) in LEXICAL.items()
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=["endpoint", "condition", "hits", "items"])
+
+
 def lexical_bounds(matches: pd.DataFrame, endpoint: str) -> Bounds:
     """What the unresolved outcomes of both renderers could do to the contrast."""
     column, value = LEXICAL[endpoint]
@@ -309,6 +320,11 @@ def population_claims(
         share = Estimate(kept / len(regions) if len(regions) else math.nan)
         rows.append(claim_row(f"retained_regions_{condition}", label, share, kept, len(regions)))
     return rows
+
+
+def show(value: Any, scale: float = 100.0, digits: int = 1) -> str:
+    """A number for a sentence, in points unless ``scale`` says otherwise."""
+    return "not estimable" if pd.isna(value) else f"{scale * float(value):.{digits}f}"
 
 
 def _number(value: Any) -> float:

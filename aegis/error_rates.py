@@ -174,13 +174,15 @@ def minimum_cost(score: ArrayLike, target: ArrayLike) -> float:
 def calibrate(score: ArrayLike, target: ArrayLike, other: ArrayLike) -> Floats:
     """Log-likelihood ratios for ``other`` scores, from an affine map fitted on labelled ones.
 
-    Logistic regression with both classes weighted alike, so that the fitted log odds are
-    log-likelihood ratios. A cost is only fair on scores that the map has not seen.
+    Logistic regression on standardised scores with both classes weighted alike, so that
+    the fitted log odds are log-likelihood ratios; a weak penalty keeps them finite where
+    the classes do not overlap. A cost is only fair on scores that the map has not seen.
     """
     scores, targets = check_scores(score, target)
-    model = LogisticRegression(C=1e6, class_weight="balanced", max_iter=1_000)
-    model.fit(scores[:, None], targets)
-    fitted = np.asarray(other, dtype=np.float64) * model.coef_[0, 0] + model.intercept_[0]
+    centre, spread = float(scores.mean()), float(scores.std()) or 1.0
+    model = LogisticRegression(C=10.0, class_weight="balanced", max_iter=1_000)
+    model.fit((scores[:, None] - centre) / spread, targets)
+    fitted = model.decision_function((np.asarray(other, float)[:, None] - centre) / spread)
     return np.asarray(fitted, dtype=np.float64)
 
 

@@ -26,7 +26,7 @@ import pandas as pd
 
 from aegis.error_rates import ORIENTATIONS
 from aegis.stats import Estimate, Floats
-from aegis.tables import CONDITIONS
+from aegis.tables import CONDITIONS, SCHEMAS
 from aegis.trials import (
     N_DRAWS,
     Costs,
@@ -98,7 +98,7 @@ def build_eligibility(
             in_sound = (condition, row["recording_id"]) in heard
             fate = _fate(row, sampled.get(row["profile_id"]), in_sound, vectors)
             rows.append({key: row[key] for key in ("profile_id", "recording_id")} | labels | fate)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=list(SCHEMAS["eligibility"].columns))
 
 
 def _fate(

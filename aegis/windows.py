@@ -87,8 +87,10 @@ def select_intervals(intervals: pd.DataFrame, region_kind: str) -> pd.DataFrame:
 def sample_regions(intervals: pd.DataFrame) -> dict[tuple[str, str], dict[str, Sample]]:
     """Samples by (condition, region kind) and profile; ``unedited`` for the original only."""
     return {
-        (str(condition), kind): sample_profiles(select_intervals(own, kind))
-        for condition, own in intervals.groupby("condition", sort=True)
+        (condition, kind): sample_profiles(
+            select_intervals(intervals[intervals["condition"] == condition], kind)
+        )
+        for condition in sorted({"original", *intervals["condition"]})
         for kind in (*REGION_KINDS, "unedited")
         if kind != "unedited" or condition == "original"
     }

@@ -22,6 +22,7 @@ n_draws: int = 2000  # bootstrap draws of conversations (final) or source profil
 seed: int = 20261005  # seed of the draws
 
 # %%
+import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
 
@@ -112,34 +113,26 @@ report.table(beside.assign(**{name: 100 * beside[name].astype(float) for name in
 # %%
 shown = trials[trials["protocol"].isin(["final", "shared"]) & (trials["backend"] == backends[0])]
 shown = shown.assign(pair=shown["target"].map({True: "same speaker", False: "other speaker"}))
-grid = sns.displot(
-    shown,
-    x="score",
-    hue="pair",
-    row="region_kind",
-    col="condition",
-    kind="ecdf",
-    height=2.4,
-    facet_kws={"margin_titles": True},
-)
-grid.set_axis_labels(f"cosine ({backends[0]})", "share of trials")
+if len(shown):
+    sns.displot(
+        shown, x="score", hue="pair", row="region_kind", col="condition", kind="ecdf", height=2.4,
+        facet_kws={"margin_titles": True},
+    ).set_axis_labels(f"cosine ({backends[0]})", "share of trials")  # fmt: skip
+    plt.show()
+
 # %%
 final = beside[beside["protocol"] == "final"].astype({"eer": float, "eer_original": float})
-both = final.melt(
-    ["condition", "region_kind", "backend"], ["eer", "eer_original"], "test", "error rate"
-).replace({"eer": "de-identified", "eer_original": "original"})
-grid = sns.catplot(
-    both,
-    x="error rate",
-    y="condition",
-    hue="test",
-    col="region_kind",
-    row="backend",
-    kind="bar",
-    height=2.4,
-    aspect=1.5,
+both = final.melt(keys, ["eer", "eer_original"], "speech tested", "error rate")
+both["speech tested"] = both["speech tested"].map(
+    {"eer": "de-identified", "eer_original": "original"}
 )
-grid.set_titles("{col_name}, {row_name}").set_axis_labels("attacker-optimal equal error rate", "")
+if len(both.dropna()):
+    sns.catplot(
+        both, x="error rate", y="condition", hue="speech tested", col="region_kind",
+        row="backend", kind="bar", height=2.4, aspect=1.5,
+    ).set_titles("{col_name}, {row_name}").set_axis_labels("equal error rate", "")  # fmt: skip
+    plt.show()
+
 # %% [markdown]
 # ## Costs and linkability
 #
@@ -153,21 +146,28 @@ report.table(linkage.summarise_costs(trials, seed), digits=3)
 # ## What this shows
 
 # %%
-worst = final.sort_values("above_original").iloc[0]
-counts = eligible[
-    (eligible["region_kind"] == "edited_region") & eligible["condition"].isin(conditions)
-]
-counts = counts["status"].value_counts()
-where = f"{worst['condition']}, {worst['region_kind']}, {worst['backend']}"
+edited = eligible[eligible["region_kind"] == "edited_region"]
+fates = edited.loc[edited["condition"].isin(conditions), "status"].value_counts()
+text = "No condition has both target and non-target trials with an original-original reference."
+for worst in (
+    final.dropna(subset=["above_original"])
+    .sort_values("above_original")
+    .head(1)
+    .to_dict("records")
+):
+    text = (
+        f"{worst['n_target']} target and {worst['n_nontarget']} non-target trials: the smallest"
+        f" gain over original speech is {100 * worst['above_original']:.1f} points"
+        f" ({', '.join(worst[key] for key in keys)}: {100 * worst['eer']:.1f} % against"
+        f" {100 * worst['eer_original']:.1f} %)."
+    )
 report.say(
-    f"{len(profiles)} profiles give {final['n_target'].max()} target and"
-    f" {final['n_nontarget'].max()} non-target trials over all turns. The smallest gain over"
-    f" original speech is {100 * worst['above_original']:.1f} points ({where}:"
-    f" {100 * worst['eer']:.1f} % against {100 * worst['eer_original']:.1f} %). Edited regions"
-    f" are not applicable in {counts.get('not_applicable', 0)} and unknown in"
-    f" {counts.get('unknown', 0)} of {counts.sum()} rows of profile, condition and backend."
-    " The attacker compares untrained embeddings within one recording: no attacker adapted to"
-    " converted speech, no cross-session test, and no claim of anonymity."
+    f"{len(profiles)} profiles. {text} Edited regions are not applicable in"
+    f" {fates.get('not_applicable', 0)} and unknown in {fates.get('unknown', 0)} of {fates.sum()}"
+    f" rows of profile, condition and backend; {sum(r.status != 'ok' for r in results)} of"
+    f" {len(results)} sounds could not be embedded. The attacker compares untrained embeddings"
+    " within one recording: no attacker adapted to converted speech, no cross-session test, and no"
+    " claim of anonymity."
 )
 
 # %%

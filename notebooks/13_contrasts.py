@@ -22,9 +22,9 @@ seed: int = 20261005  # seed of draws and sign flips
 reference: str = "source"  # reference of word errors: source (saved transcript) or gold (script)
 
 # %%
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 
 from aegis import contrasts, report, stats
 from aegis.stage import open_stage
@@ -54,7 +54,9 @@ def draws() -> np.random.Generator:
 # nor verified absence.
 
 # %%
-lexical = pd.DataFrame(contrasts.lexical_claims(matches, draws, n_draws))
+lexical = pd.DataFrame(
+    contrasts.lexical_claims(matches, draws, n_draws), columns=list(SCHEMAS["claims"].columns)
+)
 report.rates(
     lexical[
         ["label", "numerator", "denominator", "unknown", "not_applicable", "ci_low", "ci_high"]
@@ -92,11 +94,16 @@ absent = table[table["status"] == "not_applicable"]
 report.table(absent[["endpoint", "condition_a", "condition_b", "family", "reason"]])
 
 # %%
-drawn = run.dropna(subset=["estimate"]).astype({"estimate": float})
-axes = sns.pointplot(drawn, x="estimate", y="contrast_id", linestyle="none")
-axes.hlines(range(len(drawn)), drawn["ci_low"].astype(float), drawn["ci_high"].astype(float))
-axes.axvline(0, color="grey", linewidth=1)
-axes.set(xlabel="difference as a share", ylabel="")
+drawn = run.dropna(subset=["estimate", "ci_low"]).astype({"estimate": float})
+if len(drawn):
+    figure, axes = plt.subplots(figsize=(7, 0.35 * len(drawn) + 1))
+    axes.hlines(range(len(drawn)), drawn["ci_low"].astype(float), drawn["ci_high"].astype(float))
+    axes.plot(drawn["estimate"], range(len(drawn)), "o")
+    axes.set_yticks(range(len(drawn)), drawn["contrast_id"])
+    axes.axvline(0, color="grey", linewidth=1)
+    axes.set(xlabel="difference as a share, with its 95 % interval")
+    plt.show()
+
 # %% [markdown]
 # ## Bounds and what this study could see
 #
@@ -142,21 +149,22 @@ report.table(claims.groupby(["unit", "status"]).size().rename("claims").reset_in
 # ## What this shows
 
 # %%
-gain = table.set_index("endpoint").loc["realised"]
-kept = table.set_index("endpoint").loc["retained"]
-value = claims.set_index("claim_id")
-counts = [
-    report.percent(*value.loc[f"{end}_{name}", ["numerator", "denominator"]])
-    for end in ("realised", "retained")
-    for name in contrasts.RENDERERS
+gain, kept = (table.set_index("endpoint").loc[name] for name in contrasts.LEXICAL)
+shares = {
+    (row.endpoint, row.condition): report.percent(row.hits, row.items)
+    for row in contrasts.count_outcomes(matches).itertuples()
+}
+shown = [
+    shares.get((end, name), "none") for end in contrasts.LEXICAL for name in contrasts.RENDERERS
 ]
+low, high = contrasts.show(gain["ci_low"]), contrasts.show(gain["ci_high"])
+p, adjusted = (contrasts.show(kept[name], 1, 3) for name in ("p", "p_holm"))
 report.say(
-    f"Renderer A realises {counts[0]} and renderer B {counts[1]} of the planned replacements, a"
-    f" difference of {100 * gain['estimate']:.1f} points (95 % interval {100 * gain['ci_low']:.1f}"
-    f" to {100 * gain['ci_high']:.1f}, {gain['n_clusters']} conversations). The original is still"
-    f" heard in {counts[2]} and {counts[3]}; the sign-flip test gives p = {kept['p']:.3f},"
-    f" adjusted {kept['p_holm']:.3f}. Not run: {', '.join(missing) or 'nothing'}."
-    " An interval that crosses zero does not establish equivalence, and these engines are not"
+    f"Renderer A realises {shown[0]} and renderer B {shown[1]} of the planned replacements, a"
+    f" difference of {contrasts.show(gain['estimate'])} points (95 % interval {low} to {high},"
+    f" {gain['n_clusters']} conversations). The original is still heard in {shown[2]} and"
+    f" {shown[3]}; sign-flip p {p}, adjusted {adjusted}."
+    f" Not run: {', '.join(missing) or 'nothing'}. An interval that crosses zero does not establish equivalence, and these engines are not"
     " the paper's."
 )
 

@@ -384,8 +384,7 @@ def _match(rows: Rows, rendered: dict[str, Any], rng: np.random.Generator) -> No
 
 def _linkage(rows: Rows, rng: np.random.Generator) -> None:
     """Trials of made-up vectors: the more a condition is processed, the less of the source."""
-    profiles = pd.DataFrame(rows["profiles"])
-    recording_of = dict(zip(profiles["profile_id"], profiles["recording_id"], strict=True))
+    recording_of = {row["profile_id"]: row["recording_id"] for row in rows["profiles"]}
     own = {name: rng.normal(size=32) for name in recording_of}
     share = {"original": 3.0, "converted": 0.6, "renderer_a": 0.5, "renderer_b": 0.3}
     made: dict[tuple[str, ...], dict[str, np.ndarray[Any, np.dtype[np.float64]]]] = {}

@@ -66,7 +66,8 @@ def sample_voices(
 ) -> tuple[dict[str, Sample], dict[str, str]]:
     """Windows over the reference of each profile's (first) voice, and the voice by profile."""
     assigned = assignments[(assignments["status"] == "ok") & (assignments["pseudo_profile"] == 1)]
-    merged = assigned.merge(voices[["voice_id", "duration_s"]], on="voice_id")
+    known = voices[["voice_id", "duration_s"]].dropna()
+    merged = assigned.merge(known, on="voice_id")
     samples, voice_of = {}, {}
     for row in merged.itertuples():
         usable = usable_intervals([(0, int(row.duration_s * SAMPLE_RATE_HZ))])
