@@ -44,6 +44,7 @@ from aegis.error_rates import (
 from aegis.stats import NAN, Estimate, Floats, draw_counts, with_interval
 
 N_DRAWS = 2_000
+MIN_SUPPORT = 10
 _BLOCK_TRIALS = 1024
 
 
@@ -190,9 +191,10 @@ def held_out_costs(trials: Trials, rng: np.random.Generator) -> Costs:
     d_sys = linkability(trials.score, trials.target)
     first = set(rng.permutation(np.array(trials.groups, object))[: len(trials.groups) // 2])
     side = np.array([name in first for name in trials.cluster], dtype=bool)
-    counts = [len(set(trials.target[half].tolist())) for half in (side, ~side)]
-    if min(counts) < 2:
-        return Costs(NAN, lowest, d_sys, "a half of the clusters lacks a class")
+    support = [int((trials.target[half] == of).sum()) for half in (side, ~side) for of in (0, 1)]
+    if min(support) < MIN_SUPPORT:
+        reason = f"not resolvable: {min(support)} trials of a class in a half of the clusters"
+        return Costs(NAN, lowest, d_sys, reason)
     llr = np.empty_like(trials.score)
     for half in (side, ~side):
         fitted = calibrate(trials.score[~half], trials.target[~half], trials.score[half])

@@ -164,8 +164,8 @@ report.say(
     f" difference of {contrasts.show(gain['estimate'])} points (95 % interval {low} to {high},"
     f" {gain['n_clusters']} conversations). The original is still heard in {shown[2]} and"
     f" {shown[3]}; sign-flip p {p}, adjusted {adjusted}."
-    f" Not run: {', '.join(missing) or 'nothing'}. An interval that crosses zero does not establish equivalence, and these engines are not"
-    " the paper's."
+    f" Not run: {', '.join(missing) or 'nothing'}. An interval that crosses zero does not"
+    " establish equivalence, and these engines are not the paper's."
 )
 
 # %%

@@ -167,5 +167,5 @@ def test_held_out_costs_by_half() -> None:
     assert noise.cllr == pytest.approx(1.0, abs=0.1)
     # Of two conversations, the first has no negatives: its half cannot calibrate.
     few = tr.held_out_costs(random_trials(2, seed=5), rng())
-    assert few.reason == "a half of the clusters lacks a class"
+    assert few.reason == "not resolvable: 0 trials of a class in a half of the clusters"
     assert math.isnan(few.cllr)
