@@ -108,6 +108,31 @@ def speaker_count_rows(screening: pd.DataFrame, true_counts: Mapping[str, int]) 
     return [card_row("n_speakers_right", int(right.sum()), len(known), "found automatically")]
 
 
+def diarization_rows(scores: Mapping[str, pd.DataFrame], two_clean: Collection[str]) -> list[Row]:
+    """Pooled diarization error by mode: ``given`` and ``automatic`` number of speakers.
+
+    Parameters
+    ----------
+    scores
+        Seconds a recording, from ``speaker_scores.score_diarization``, by mode.
+    two_clean
+        Clean recordings of two speakers, for which the aim holds; the others stand beside.
+    """
+    rows = []
+    for mode, own in scores.items():
+        clean = own["recording_id"].isin(set(two_clean))
+        for metric, held in (("", clean), ("_hard", ~clean)):
+            if held.any():
+                parts = own.loc[held, ["missed_s", "false_alarm_s", "confusion_s"]]
+                wrong, total = (
+                    float(parts.to_numpy().sum()),
+                    float(own.loc[held, "scored_s"].sum()),
+                )
+                note = f"{int(held.sum())} recordings, seconds"
+                rows.append(card_row(f"diarization_error_{mode}{metric}", wrong, total, note))
+    return rows
+
+
 def detection_rows(scores: pd.DataFrame, touched: int, clinical_terms: int) -> list[Row]:
     """Coverage of scripted identifiers; a partly covered one is a leak.
 

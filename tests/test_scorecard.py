@@ -65,6 +65,22 @@ def test_speaker_counts_leave_readings_out() -> None:
     assert scorecard.speaker_count_rows(screening, {}) == []
 
 
+def test_diarization_errors_are_pooled_seconds() -> None:
+    scores = pd.DataFrame({
+        "recording_id": ["a", "b", "c"], "scored_s": [60.0, 40.0, 50.0],
+        "missed_s": [1.0, 1.0, 5.0], "false_alarm_s": [2.0, 0.0, 0.0],
+        "confusion_s": [0.0, 1.0, 5.0],
+    })  # fmt: skip
+    rows = {
+        row["metric"]: row
+        for row in scorecard.diarization_rows({"given": scores, "automatic": scores}, {"a", "b"})
+    }
+    assert rows["diarization_error_given"]["value"] == pytest.approx(5 / 100)
+    assert rows["diarization_error_given"]["met"]
+    assert rows["diarization_error_given_hard"]["value"] == pytest.approx(0.2)
+    assert rows["diarization_error_automatic"]["met"] is None
+
+
 def test_detection_by_hand() -> None:
     """Three English mentions, two heard, one of these covered; one French, garbled, masked."""
     scores = pd.DataFrame({
