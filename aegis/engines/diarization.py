@@ -172,7 +172,8 @@ class SegmentationDiarizer:
         torch.set_num_threads(1)
         self._torch = torch
         path = model_dir(card.name) / card.files[0].path
-        self._model: Any = Model.from_pretrained(str(path))
+        model: Any = Model.from_pretrained(str(path))
+        self._model = model
         self._model.eval()
         self._encoder = load("encoder", "ge2e")
         self._threshold = threshold

@@ -1,0 +1,310 @@
+"""What a worker does to listen: to one recording at ingest, to one sound made later.
+
+Items are JSON-able and hold no words; results do and stay below ``secret/``.
+
+Functions: :func:`transcription_items`, :func:`transcribe_recording`,
+:func:`transcription_tables`, :func:`listen`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from aegis import engines
+from aegis.audio import SAMPLE_RATE_HZ, Signal, read_wav
+from aegis.engines import SpeakerTurn, Transcript
+from aegis.tables import SCHEMAS, Run, empty_table
+from aegis.turns import (
+    Turn,
+    attribute,
+    build_turns,
+    check_stretches,
+    overlap_seconds,
+    rename_speakers,
+    snap_changes,
+)
+from aegis.words import HeardWord, covered_seconds, read_words
+
+Item = dict[str, Any]
+NO_SPEECH = "no speech found"
+BLEED_DB = 12.0
+
+
+@dataclass(frozen=True)
+class _Channel:
+    """One channel's words, its speakers' stretches and its turns."""
+
+    transcript: Transcript
+    words: list[HeardWord]
+    stretches: list[SpeakerTurn]
+    turns: list[Turn]
+
+
+def transcription_items(recordings: pd.DataFrame, known_speakers: bool) -> list[Item]:
+    """One item a usable recording, long ones first to start."""
+    items = []
+    for row in recordings[recordings["status"] == "ok"].to_dict("records"):
+        declared = row["n_speakers_declared"] if known_speakers else None
+        items.append(
+            {
+                "id": row["recording_id"],
+                "sha256": row["sha256"],
+                "layout": row["layout"],
+                "language": None if pd.isna(row["language"]) else row["language"],
+                "n_speakers": int(declared) if declared and not pd.isna(declared) else None,
+                "cost": float(row["duration_s"]),
+            }
+        )
+    return items
+
+
+def transcribe_recording(item: Item, settings: Item, run: Run) -> Item:
+    """Words, turns and screening of one recording.
+
+    Parameters
+    ----------
+    item
+        ``id sha256 layout language n_speakers`` (see :func:`transcription_items`).
+    settings
+        ``asr diarizer longest_turn_s turn_pause_s``.
+
+    Returns
+    -------
+    dict
+        ``words``, ``turns``, ``diarization`` and ``screening`` rows.
+    """
+    samples = read_wav(run.original_path(item["id"]))
+    duration_s = samples.shape[-1] / SAMPLE_RATE_HZ
+    automatic: list[SpeakerTurn] = []
+    if samples.ndim == 2 and item["layout"] == "speaker_per_channel":
+        channels = _listen_to_channels(samples, item, settings)
+        automatic = [stretch for channel in channels for stretch in channel.stretches]
+    else:
+        mono = samples if samples.ndim == 1 else samples.mean(axis=0, dtype=np.float32)
+        channel, automatic = _listen_to_speakers(mono, item, settings)
+        channels = [channel]
+    return _rows(item, channels, automatic, duration_s)
+
+
+def _listen_to_speakers(
+    samples: Signal, item: Item, settings: Item
+) -> tuple[_Channel, list[SpeakerTurn]]:
+    """One channel of several speakers; beside it what the diarizer finds by itself."""
+    transcript = _transcribe(samples, item["language"], settings)
+    duration_s = samples.size / SAMPLE_RATE_HZ
+    diarizer = engines.load("diarizer", settings["diarizer"])
+    with engines.engine_time():
+        found = diarizer.diarize(samples, item["n_speakers"])
+        automatic = diarizer.diarize(samples, None) if item["n_speakers"] else found
+    stretches = check_stretches(found, duration_s)
+    if not stretches:  # speech that no diarizer divides is one speaker's
+        stretches = [SpeakerTurn(a, b, "0") for a, b in transcript.speech if b > a]
+    words = snap_changes(attribute(read_words(transcript, duration_s), stretches))
+    turns = _turns(words, stretches, duration_s, settings)
+    return _Channel(transcript, words, stretches, turns), check_stretches(automatic, duration_s)
+
+
+def _listen_to_channels(samples: Signal, item: Item, settings: Item) -> list[_Channel]:
+    """Each channel is one speaker; the louder channel's bleed is muted in the others."""
+    channels, language = [], item["language"]
+    duration_s = samples.shape[-1] / SAMPLE_RATE_HZ
+    for number, own in enumerate(mute_bleed(samples)):
+        transcript = _transcribe(own, language, settings)
+        language = language or (transcript.language if transcript.segments else None)
+        name = str(number)
+        stretches = [SpeakerTurn(a, b, name) for a, b in transcript.speech if b > a]
+        heard = read_words(transcript, duration_s, number)
+        words = [replace(word, speaker=name) for word in heard]
+        turns = _turns(words, stretches, duration_s, settings)
+        channels.append(_Channel(transcript, words, stretches, turns))
+    return channels
+
+
+def _transcribe(samples: Signal, language: str | None, settings: Item) -> Transcript:
+    transcriber = engines.load("transcriber", settings["asr"])
+    with engines.engine_time():
+        transcript: Transcript = transcriber.transcribe(samples, language)
+    return transcript
+
+
+def _turns(
+    words: Sequence[HeardWord],
+    stretches: Sequence[SpeakerTurn],
+    duration_s: float,
+    settings: Item,
+) -> list[Turn]:
+    longest_s, pause_s = settings["longest_turn_s"], settings["turn_pause_s"]
+    return build_turns(words, stretches, duration_s, longest_s, pause_s)
+
+
+def mute_bleed(samples: Signal, louder_db: float = BLEED_DB, frame_s: float = 0.05) -> Signal:
+    """Silence each channel, shape (channels, n), where another one is louder by ``louder_db``."""
+    frame = round(frame_s * SAMPLE_RATE_HZ)
+    n_frames = -(-samples.shape[1] // frame)
+    padded = np.pad(samples, ((0, 0), (0, n_frames * frame - samples.shape[1])))
+    power = np.square(padded.reshape(len(samples), n_frames, frame), dtype=np.float64).mean(axis=2)
+    # Three frames around decide, so that the quiet start of a word is not cut off.
+    wide = np.stack([np.convolve(row, np.ones(3) / 3, mode="same") for row in power])
+    keep = wide * 10 ** (louder_db / 10) >= wide.max(axis=0, keepdims=True)
+    mask = np.repeat(keep, frame, axis=1)[:, : samples.shape[1]]
+    return np.asarray(samples * mask, dtype=np.float32)
+
+
+def _rows(
+    item: Item, channels: Sequence[_Channel], automatic: Sequence[SpeakerTurn], duration_s: float
+) -> Item:
+    """The four tables' rows of one recording."""
+    turns = [turn for channel in channels for turn in channel.turns]
+    stretches = sorted(
+        (stretch for channel in channels for stretch in channel.stretches),
+        key=lambda stretch: (stretch.start_s, stretch.end_s),
+    )
+    names = rename_speakers(turns, stretches)
+    order = sorted(range(len(turns)), key=lambda i: (turns[i].start_s, turns[i].channel))
+    language = max(channels, key=lambda c: len(c.words)).transcript.language
+    words, turn_rows, turn_of = [], [], {}
+    for index, i in enumerate(order):
+        turn = turns[i]
+        own = channels[turn.channel if len(channels) > 1 else 0].words
+        spoken = [own[k] for k in turn.words]
+        turn_id = turn.turn_id(item["sha256"])
+        turn_of.update({(turn.channel, k): turn_id for k in turn.words})
+        turn_rows.append(
+            {
+                "turn_id": turn_id,
+                "turn_index": index,
+                "profile_id": f"{item['id']}/{names[turn.speaker]}",
+                "speaker": names[turn.speaker],
+                "channel": turn.channel,
+                "start_s": turn.samples[0] / SAMPLE_RATE_HZ,
+                "end_s": turn.samples[1] / SAMPLE_RATE_HZ,
+                "text": " ".join(word.text for word in spoken),
+                "language": language,
+                "n_words": len(spoken),
+                "flagged": any(word.flagged for word in spoken),
+            }
+        )
+    for channel in channels:
+        for k, word in enumerate(channel.words):
+            words.append(_word_row(word, turn_of.get((word.channel, k)), names))
+    screening = _screening(channels, turns, stretches, automatic, words, duration_s)
+    found = rename_speakers([], automatic)
+    return {
+        "language": language,
+        "words": _in_order(words),
+        "turns": turn_rows,
+        "diarization": _stretch_rows("used", stretches, names)
+        + _stretch_rows("automatic", automatic, found),
+        "screening": screening,
+    }
+
+
+def _word_row(word: HeardWord, turn_id: str | None, names: Mapping[str, str]) -> Item:
+    return {
+        "turn_id": turn_id,
+        "speaker": None if word.speaker is None else names.get(word.speaker),
+        "channel": word.channel,
+        "start_s": word.start_s,
+        "end_s": word.end_s,
+        "text": word.text,
+        "probability": None if word.probability is None else round(word.probability, 4),
+        "timed": word.timed,
+        "flagged": word.flagged,
+    }
+
+
+def _in_order(words: list[Item]) -> list[Item]:
+    """Words of all channels by time; an untimed word keeps its place behind the one before."""
+    keyed, latest = [], 0.0
+    for number, word in enumerate(words):
+        if number and word["channel"] != words[number - 1]["channel"]:
+            latest = 0.0
+        latest = word["start_s"] if word["timed"] else latest
+        keyed.append((latest, word["channel"], number, word))
+    return [entry[-1] for entry in sorted(keyed, key=lambda entry: entry[:3])]
+
+
+def _stretch_rows(
+    mode: str, stretches: Iterable[SpeakerTurn], names: Mapping[str, str]
+) -> list[Item]:
+    return [
+        {
+            "mode": mode,
+            "segment_index": index,
+            "speaker": names[stretch.speaker],
+            "start_s": round(stretch.start_s, 4),
+            "end_s": round(stretch.end_s, 4),
+        }
+        for index, stretch in enumerate(stretches)
+    ]
+
+
+def _screening(
+    channels: Sequence[_Channel],
+    turns: Sequence[Turn],
+    stretches: Sequence[SpeakerTurn],
+    automatic: Sequence[SpeakerTurn],
+    words: Sequence[Item],
+    duration_s: float,
+) -> Item:
+    speech_s = covered_s = 0.0
+    for number, channel in enumerate(channels):
+        spans = [(t.start_s, t.end_s) for t in turns if len(channels) == 1 or t.channel == number]
+        speech = channel.transcript.speech
+        speech_s += covered_seconds([(0.0, duration_s)], speech)
+        covered_s += covered_seconds(spans, speech)
+    longest = max(channels, key=lambda c: len(c.words)).transcript
+    silent = not any(channel.words for channel in channels)
+    return {
+        "language": None if silent else longest.language,
+        "language_probability": None if silent else longest.language_probability,
+        "n_speakers": len({turn.speaker for turn in turns}),
+        "n_speakers_found": len({stretch.speaker for stretch in automatic}),
+        "n_words": len(words),
+        "n_turns": len(turns),
+        "n_flagged": sum(word["flagged"] for word in words),
+        "n_untimed": sum(not word["timed"] for word in words),
+        "speech_s": speech_s,
+        "covered_s": covered_s,
+        "uncovered_s": max(0.0, speech_s - covered_s),
+        "overlap_s": overlap_seconds(stretches),
+        "status": "not_applicable" if silent else "ok",
+        "reason": NO_SPEECH if silent else None,
+    }
+
+
+def transcription_tables(
+    results: Sequence[Any], settings: Mapping[str, Any]
+) -> dict[str, pd.DataFrame]:
+    """``words turns turn_times screening diarization`` from the items' results."""
+    rows: dict[str, list[Item]] = {
+        name: [] for name in ("words", "turns", "screening", "diarization")
+    }
+    for result in results:
+        shared = {"recording_id": result.id}
+        engine_names = {"asr": settings["asr"], "diarizer": settings["diarizer"]}
+        if result.status != "ok":
+            counts = dict.fromkeys(("n_words", "n_turns", "n_flagged", "n_untimed"), 0)
+            fate = {"status": result.status, "reason": result.reason}
+            rows["screening"].append(shared | counts | engine_names | fate)
+            continue
+        value = result.value
+        rows["screening"].append(shared | engine_names | value["screening"])
+        rows["turns"] += [
+            shared | row | {"status": "ok", "reason": None} for row in value["turns"]
+        ]
+        rows["diarization"] += [shared | row for row in value["diarization"]]
+        rows["words"] += [shared | {"word_index": k} | row for k, row in enumerate(value["words"])]
+    tables = {name: _frame(name, found) for name, found in rows.items()}
+    tables["turn_times"] = tables["turns"][list(SCHEMAS["turn_times"].columns)]
+    return tables
+
+
+def _frame(name: str, rows: list[Item]) -> pd.DataFrame:
+    columns = list(SCHEMAS[name].columns)
+    return pd.DataFrame(rows, columns=columns) if rows else empty_table(name)
