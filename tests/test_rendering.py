@@ -59,7 +59,7 @@ def request(
 ) -> EditRequest:
     samples, words = turn(gaps_s, shift_s)
     start = TEXT.index(original)
-    named = [w for w, (a, b) in zip(words, place_words(TEXT, words), strict=True)
+    named = [w for w, (a, b) in zip(words, place_words(TEXT, words)[0], strict=True)
              if a < start + len(original) and b > start]  # fmt: skip
     span = Span(start, start + len(original), replacement, named[0].start_s, named[-1].end_s)
     target = replaced_text(TEXT, 0, len(TEXT), [span])
@@ -188,8 +188,8 @@ def test_an_edit_that_deletes_leaves_a_pause(synthesiser: ToySynthesiser) -> Non
     ("change", "reason"),
     [
         ({"words": ()}, "no word lies in the span"),
-        ({"words": (Word("other", 0.0, 0.1),)}, "do not make up"),
-        ({"text": TEXT.replace("Sarah", "Sahra")}, "do not make up"),
+        ({"words": (Word("other", 0.0, 0.1),)}, "no word lies in the span"),
+        ({"spans": (Span(11, 23, "Emily Dawson"),)}, "no word times"),
     ],
 )
 def test_infill_refuses_what_it_cannot_place(
@@ -224,10 +224,19 @@ def test_whole_turn_speaks_the_target_at_the_level_of_the_turn(
     assert all(energy_db(spoken, hertz) < -30.0 for hertz in HZ.values())
 
 
+def test_words_without_times_share_the_time_between_their_neighbours() -> None:
+    words = (Word("a", 0.0, 1.0), Word("b", None, None), Word("c", 4.0, 5.0))
+    (_, middle, _) = rendering.fill_times(words, 80_000)
+    assert (middle.start_s, middle.end_s) == (2.0, 3.0)
+    assert rendering.fill_times((), 80_000) == ()
+
+
 def test_a_voice_that_cannot_speak_is_a_typed_failure(synthesiser: ToySynthesiser) -> None:
     asked = replace(request(EVEN, "Sarah"), voice=replace(VOICE, base_voice="mute"))
     with pytest.raises(RenderError, match="failed: toy: no voice"):
         rendering.WholeTurn("toy").render(asked)
+    with pytest.raises(RenderError, match="unsupported: language 'sv', spoken are en, fr"):
+        rendering.WholeTurn("toy").render(replace(asked, text="", language="sv"))
     with pytest.raises(RenderError, match=r"unsupported: .* nothing to speak"):
         rendering.WholeTurn("toy").render(replace(asked, target_text=" ... "))
 
@@ -265,9 +274,10 @@ def test_no_text_is_lost_between_sentences(text: str) -> None:
 
 
 def test_words_and_spans_meet_on_characters() -> None:
-    words = [Word(w, 0.0, 1.0) for w in ("Mr.", "O'Neil's", "dog")]
-    places = place_words("Mr. O'Neil's dog", words)
+    words = [Word(w, 0.0, 1.0) for w in ("Mr.", "unheard", "O'Neil's", "dog")]
+    places, kept = place_words("Mr. O'Neil's dog", words)
     assert places == [(0, 3), (4, 12), (13, 16)]
+    assert [word.text for word in kept] == ["Mr.", "O'Neil's", "dog"]
     assert words_of_span(places, Span(4, 10, "Hall")) == (1, 1)
     assert replaced_text("Mr. O'Neil's dog", 4, 16, [Span(4, 10, "Hall")]) == "Hall's dog"
 
@@ -353,7 +363,7 @@ def test_the_replacement_is_spoken_and_the_original_is_gone() -> None:
 
     text, words = listen(speech)
     start = text.index("Sarah Miller")
-    hit = [w for w, (a, b) in zip(words, place_words(text, words), strict=True)
+    hit = [w for w, (a, b) in zip(words, place_words(text, words)[0], strict=True)
            if a < start + 12 and b > start]  # fmt: skip
     span = Span(start, start + 12, "Emily Dawson", hit[0].start_s, hit[-1].end_s)
     voice = Voice("v", speech[:100], "bf_emma", "en", {"f0_ratio": 0.9, "formant_ratio": 0.95})

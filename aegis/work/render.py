@@ -213,10 +213,14 @@ def edit_request(item: Item, settings: Item, run: Run) -> EditRequest:
 
 
 def _voice(row: Item | None, settings: Item, run: Run) -> Voice:
+    if settings["condition"] == "redacted":
+        return Voice("none", np.zeros(1, dtype=np.float32), "none", "none")
     if row is None:
-        if settings["engine"] == "bleep":
-            return Voice("none", np.zeros(1, dtype=np.float32), "none", "none")
         raise RenderError("failed: the profile has no pseudo-voice")
+    synthesiser = settings["options"].get("synthesiser")
+    if synthesiser is not None and row["synthesiser"] != synthesiser:
+        made_by = row["synthesiser"] or "a recording"
+        raise RenderError(f"unsupported: the pseudo-voice is {made_by}, not {synthesiser}")
     return Voice(
         voice_id=row["voice_id"],
         reference=read_wav(run.voice_path(row["voice_id"])),
