@@ -159,17 +159,19 @@ def _may_move(
 def build_turns(
     words: Sequence[HeardWord],
     stretches: Sequence[SpeakerTurn],
+    speech: Sequence[tuple[float, float]],
     duration_s: float,
     longest_s: float = 11.0,
     pause_s: float = 1.5,
-    margin_s: float = 0.15,
+    margin_s: float = 0.25,
 ) -> list[Turn]:
     """Turns of one channel, in order; words of unknown speaker are in none.
 
     A turn ends where the speaker changes or pauses for ``pause_s``; a longer one than
     ``longest_s`` is divided at the ends of sentences, then clauses, then at the widest
-    pause. Its bounds reach into the pause around its words: to the edge of the speaker's
-    stretch or by ``margin_s``, at most halfway to the neighbouring word.
+    pause. Its bounds reach into the pause around its words: to the edge of the voice
+    activity (``speech``) or the speaker's stretch, or by ``margin_s``, at most halfway to
+    the neighbouring word.
     """
     groups: list[list[int]] = []
     reach = 0.0
@@ -185,7 +187,9 @@ def build_turns(
         reach = word.span()[1] if word.timed else reach
     groups = [part for group in groups for part in _divide(words, group, longest_s)]
     groups = [group for group in groups if any(words[i].timed for i in group)]
-    return _bounded_turns(words, groups, stretches, duration_s, margin_s)
+    edges = [(stretch.speaker, stretch.start_s, stretch.end_s) for stretch in stretches]
+    edges += [("", start, end) for start, end in speech]
+    return _bounded_turns(words, groups, edges, duration_s, margin_s)
 
 
 def _divide(words: Sequence[HeardWord], group: list[int], longest_s: float) -> list[list[int]]:
@@ -215,7 +219,7 @@ def _divide(words: Sequence[HeardWord], group: list[int], longest_s: float) -> l
 def _bounded_turns(
     words: Sequence[HeardWord],
     groups: Sequence[list[int]],
-    stretches: Sequence[SpeakerTurn],
+    edges: Sequence[tuple[str, float, float]],
     duration_s: float,
     margin_s: float,
 ) -> list[Turn]:
@@ -228,9 +232,9 @@ def _bounded_turns(
         speaker = str(words[group[0]].speaker)
         low = (spans[k - 1][1] + start) / 2 if k else 0.0
         high = (end + spans[k + 1][0]) / 2 if k + 1 < len(spans) else duration_s
-        own = [s for s in stretches if s.speaker == speaker]
-        early = [s.start_s for s in own if start - 0.5 <= s.start_s <= start <= s.end_s]
-        late = [s.end_s for s in own if s.start_s <= end <= s.end_s <= end + 0.5]
+        own = [(a, b) for name, a, b in edges if name in ("", speaker)]
+        early = [a for a, b in own if start - 0.5 <= a <= start <= b]
+        late = [b for a, b in own if a <= end <= b <= end + 0.5]
         first = min([start - margin_s, *early])
         last = max([end + margin_s, *late])
         first = min(max(first, low, 0.0), start)

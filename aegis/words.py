@@ -21,6 +21,8 @@ from aegis.errors import ItemError
 
 Interval = tuple[float, float]
 
+SPEECH_EDGE_S = 0.08
+"""A word may reach this far out of the voice activity."""
 LATE_S = 0.1
 """Times up to this far beyond the end of the file are clamped, later ones untimed."""
 FASTEST_CHARACTERS_PER_S = 30.0
@@ -57,7 +59,8 @@ def read_words(transcript: Transcript, duration_s: float, channel: int = 0) -> l
 
     A word is untimed when its time is absent, not positive in length, before the word
     that precedes it, outside its segment, or beyond the end of the file. A segment
-    without words gives its text as untimed words.
+    without words gives its text as untimed words. Recognisers stretch words over the
+    pause beside them: what lies outside the voice activity is cut off.
     """
     words: list[HeardWord] = []
     latest = 0.0
@@ -68,6 +71,7 @@ def read_words(transcript: Transcript, duration_s: float, channel: int = 0) -> l
         flagged = flags[number]
         for k, (text, start, end, probability) in enumerate(heard):
             times = _possible(start, end, latest, segment, duration_s)
+            times = times and fit_to_speech(times, transcript.speech)
             latest = times[0] if times else latest
             start_s, end_s = times or (None, None)
             words.append(
@@ -86,6 +90,14 @@ def _possible(
     end = min(end, duration_s)
     inside = segment.start_s - 0.01 <= start and end <= segment.end_s + 0.01
     return (start, end) if inside and end - start > 1e-6 else None
+
+
+def fit_to_speech(span: Interval, speech: Sequence[Interval]) -> Interval:
+    """The part of a word inside the stretch of speech that holds most of it, edges included."""
+    wide = [(start - SPEECH_EDGE_S, end + SPEECH_EDGE_S) for start, end in speech]
+    shared = [(min(span[1], end) - max(span[0], start), start, end) for start, end in wide]
+    most = max(shared, default=(0.0, 0.0, 0.0))
+    return (max(span[0], most[1]), min(span[1], most[2])) if most[0] > 0.02 else span
 
 
 def flag_hallucinations(

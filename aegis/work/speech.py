@@ -105,7 +105,7 @@ def _listen_to_speakers(
     if not stretches:  # speech that no diarizer divides is one speaker's
         stretches = [SpeakerTurn(a, b, "0") for a, b in transcript.speech if b > a]
     words = snap_changes(attribute(read_words(transcript, duration_s), stretches))
-    turns = _turns(words, stretches, duration_s, settings)
+    turns = _turns(words, stretches, transcript, duration_s, settings)
     return _Channel(transcript, words, stretches, turns), check_stretches(automatic, duration_s)
 
 
@@ -120,7 +120,7 @@ def _listen_to_channels(samples: Signal, item: Item, settings: Item) -> list[_Ch
         stretches = [SpeakerTurn(a, b, name) for a, b in transcript.speech if b > a]
         heard = read_words(transcript, duration_s, number)
         words = [replace(word, speaker=name) for word in heard]
-        turns = _turns(words, stretches, duration_s, settings)
+        turns = _turns(words, stretches, transcript, duration_s, settings)
         channels.append(_Channel(transcript, words, stretches, turns))
     return channels
 
@@ -135,11 +135,12 @@ def _transcribe(samples: Signal, language: str | None, settings: Item) -> Transc
 def _turns(
     words: Sequence[HeardWord],
     stretches: Sequence[SpeakerTurn],
+    transcript: Transcript,
     duration_s: float,
     settings: Item,
 ) -> list[Turn]:
     longest_s, pause_s = settings["longest_turn_s"], settings["turn_pause_s"]
-    return build_turns(words, stretches, duration_s, longest_s, pause_s)
+    return build_turns(words, stretches, transcript.speech, duration_s, longest_s, pause_s)
 
 
 def mute_bleed(samples: Signal, louder_db: float = BLEED_DB, frame_s: float = 0.05) -> Signal:
