@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aegis.audio import SAMPLE_RATE_HZ, Signal, rms_db
 from aegis.errors import ManifestError
@@ -218,10 +219,11 @@ def trim(samples: Signal, below_peak_db: float = 40.0) -> Signal:
     return samples[loud[0] * 320 : (loud[-1] + 1) * 320]
 
 
-def frame_levels_db(samples: Signal) -> np.ndarray[Any, np.dtype[np.float64]]:
+def frame_levels_db(samples: Signal) -> NDArray[np.float64]:
     """Level of each whole 20-ms frame in dB, not below -120."""
     frames = samples[: samples.size // 320 * 320].reshape(-1, 320).astype(np.float64)
-    return 10 * np.log10(np.mean(frames**2, axis=1) + 1e-12)
+    levels: NDArray[np.float64] = 10 * np.log10(np.mean(frames**2, axis=1) + 1e-12)
+    return levels
 
 
 def measure_quality(samples: Signal) -> dict[str, float]:
@@ -247,7 +249,7 @@ def judge_unit(
     child_like: bool,
     min_duration_s: float = 4.5,
 ) -> str | None:
-    """Why a unit may not be used, or None: too short, quiet, noisy, clipped, unvoiced, child-like."""
+    """Why a unit may not be used (first reason that applies), or None."""
     if quality["duration_s"] < min_duration_s:
         return f"shorter than {min_duration_s} s ({quality['duration_s']:.2f} s)"
     if quality["level_db"] < -45.0:
