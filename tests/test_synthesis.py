@@ -76,6 +76,15 @@ def test_phonemes_follow_the_language() -> None:
     assert "ʁ" in synthesis.phonemes("bonjour docteur", "fr-fr")
 
 
+def test_foreign_words_and_numbers_are_read_as_such() -> None:
+    assert "(" not in synthesis.phonemes("mon adresse Gmail et mon e-mail", "fr-fr")
+    digits = synthesis.phonemes("It is 0.9 now.", "en-us")
+    words = synthesis.phonemes("It is zero point nine now.", "en-us")
+    assert digits.replace("ˈ", "") == words.replace("ˈ", "")
+    assert synthesis.phonemes("Ça va ?", "fr-fr").endswith("a?")
+    assert synthesis.phonemes("So, yes.", "en-us").count(",") == 1
+
+
 VOICES = [("kokoro", "af_heart"), ("piper", "joe"), ("flite", "slt"), ("festival", "kal")]
 
 

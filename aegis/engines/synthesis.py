@@ -47,6 +47,8 @@ FRAME_S = 0.01
 BELOW_PEAK_DB = 45.0
 MARGIN_S = 0.02
 
+# A mark between two digits belongs to the number.
+_MARKS = re.compile(r"""(?:(?<!\d)[;:,.!?¡¿…"«»()\[\]{}]|[;:,.!?¡¿…"«»()\[\]{}](?!\d))+""")
 _espeak_lock = threading.Lock()
 
 
@@ -144,13 +146,23 @@ def _espeak(language: str) -> Any:
     EspeakWrapper.set_data_path(espeakng_loader.get_data_path())
     quiet = logging.getLogger("aegis.phonemizer")
     quiet.setLevel(logging.ERROR)
-    return EspeakBackend(language, preserve_punctuation=True, with_stress=True, logger=quiet)
+    return EspeakBackend(
+        language,
+        preserve_punctuation=True,
+        punctuation_marks=_MARKS,
+        with_stress=True,
+        # A foreign word is read in its language; the flag around it must not be spoken.
+        language_switch="remove-flags",
+        logger=quiet,
+    )
 
 
 def phonemes(text: str, language: str) -> str:
     """IPA with stress marks and punctuation, by espeak-ng (``en-us``, ``en-gb``, ``fr-fr``)."""
     with _espeak_lock:
-        return str(_espeak(language).phonemize([plain_text(text)], strip=True)[0]).strip()
+        spoken = str(_espeak(language).phonemize([plain_text(text)], strip=True)[0])
+    # French puts a space before some marks; the models were trained without.
+    return re.sub(r"\s+([,;:.!?])", r"\1", spoken).strip()
 
 
 def split_phonemes(text: str, limit: int) -> list[str]:
