@@ -26,7 +26,8 @@ from aegis.engines import EngineInfo, Voice, register
 from aegis.errors import AudioError, EngineUnavailable
 
 Array = NDArray[np.float64]
-Key, Value = TypeVar("Key"), TypeVar("Value")
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 FRAME_MS = 5.0
 SHORTEST = SAMPLE_RATE_HZ // 10
