@@ -171,7 +171,8 @@ NICKNAMES: dict[str, tuple[str, ...]] = {
     "gabrielle": ("gaby",),
     "joséphine": ("jo",),
 }
-_NICKNAMES = frozenset(short for forms in NICKNAMES.values() for short in forms) - {
+NICKNAME_FORMS = frozenset(short for forms in NICKNAMES.values() for short in forms)
+_NICKNAMES = NICKNAME_FORMS - {
     "will", "dick", "rich", "art", "pat", "dot", "sue", "kit", "rob", "don", "drew", "al", "ed",
     "jack", "hank", "frank", "chuck", "ned", "val", "barb", "jo", "dan", "dom", "titi",
 }  # fmt: skip

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from aegis.canonical import canonical, months
-from aegis.lexicon import cities, first_names, institutions, last_names, places
+from aegis.lexicon import NICKNAME_FORMS, cities, first_names, institutions, last_names, places
 
 FLAGS = re.IGNORECASE
 IsCommon = Callable[[str], bool]
@@ -72,7 +72,7 @@ _AFTER_UNIT = re.compile(
 def _run_pattern(language: str) -> re.Pattern[str]:
     number = rf"(?:{_NUMBER_WORDS[language]})(?![\w'])"
     piece = (
-        rf"(?:[A-Za-z]{{0,4}}\d[\dA-Za-z]*|{number}|(?:double|triple|treble)\s+(?:{number}|\w(?!\w))"
+        rf"(?:(?:[A-Za-z]{{1,6}}[-–]){{1,2}}\d[\dA-Za-z]*|[A-Za-z]{{0,4}}\d[\dA-Za-z]*(?:-[A-Z]{{1,4}}(?![\w'-]))?|{number}|(?:double|triple|treble)\s+(?:{number}|\w(?!\w))"
         r"|[A-Za-z](?![\w'])(?:\s+(?:as in|for|like|comme)\s+[A-Za-z]{3,})?)"
     )
     and_ = "and" if language == "en" else "et"
@@ -313,7 +313,11 @@ def _classify(
 
 def _label_holds(label: tuple[str, int], run: Run, before: str) -> bool:
     category, distance = label
-    if run.digits < _MINIMUM.get(category, 3) and len(run.value) < 5:
+    minimum = _MINIMUM.get(category, 3)
+    spelled = len(run.value) >= 5 and run.digits >= 2 and category not in ("PHONE", "FAX", "IP")
+    if run.digits < minimum and not spelled:
+        return False
+    if re.fullmatch(r"(?:19|20)\d\d", run.value) and re.search(r"\b(?:in|since|en|depuis|year|of|de)\s+$", before):
         return False
     if category in ("LOCATION",) and run.digits > 9:
         return False
@@ -341,6 +345,10 @@ def _by_form(raw: str, run: Run, language: str) -> tuple[str, str, float] | None
     if re.fullmatch(r"\d{3}-\d{2}-\d{4}", raw):
         return "SSN", "form", 0.9
     grouped = re.search(r"\d[\s().-]+\d", raw) is not None
+    groups = re.split(r"\s*[,;]\s*|\s+dash\s+", raw)
+    sizes = [len(re.sub(r"\D", "", canonical(group, language))) for group in groups]
+    if language == "en" and sizes == [3, 2, 4]:
+        return "SSN", "form", 0.8
     if language == "fr" and len(digits) in (13, 15) and digits[0] in "12":
         return "SSN", "form", 0.9
     french = language == "fr" and len(digits) == 10 and digits[0] == "0"
@@ -352,9 +360,12 @@ def _by_form(raw: str, run: Run, language: str) -> tuple[str, str, float] | None
         return "PHONE", "form", 0.75
     if len(digits) >= 15 and len(digits) <= 16 and grouped:
         return "ACCOUNT", "form", 0.7
-    if len(digits) >= 7:
+    if len(digits) >= 7 and not re.search(r"\w[.?!] ", raw):
         return "UNIQUE_ID", "form", 0.6
-    return ("UNIQUE_ID", "form", 0.5) if len(digits) >= 5 and run.singles >= 5 else None
+    pairs = zip(digits, digits[1:], strict=False)
+    counting = all((int(b) - int(a)) % 10 in (1, 9) for a, b in pairs)
+    long = len(digits) >= 6 and run.singles >= 5
+    return ("UNIQUE_ID", "form", 0.5) if long and not counting else None
 
 
 # --- dates and ages --------------------------------------------------------------------------
@@ -379,7 +390,7 @@ def _date_parts(language: str) -> dict[str, str]:
         )
         below = rf"(?:(?:{_TEN_WORDS})(?:[\s-]+(?:{_UNIT_WORDS}))?|{_TEEN_WORDS}|(?:oh|o|zero)[\s-]+(?:{_UNIT_WORDS}))"
         year = (
-            rf"(?:'?(?:1[89]|20)\d\d(?!\d)|'\d\d(?!\d)|(?:nineteen|twenty|eighteen)[\s-]+(?:hundred(?: and)?\s+)?{below}"
+            rf"(?:'?(?:1[89]|20)\d\d(?!\d)|'\d\d(?!\d)|(?:nineteen|twenty|eighteen)(?:[\s-]+|,\s+)(?:hundred(?: and)?\s+)?{below}"
             rf"|two thousand(?:\s+(?:and\s+)?(?:{_TEEN_WORDS}|(?:twenty|thirty)(?:[\s-]+(?:{_UNIT_WORDS}))?|{_UNIT_WORDS}))?|(?:20|19)\s\d\d(?!\d))"
         )
         short = rf"(?:\d\d(?![\d:]|\s*(?:{_AFTER_UNIT.pattern}))|{below})"
@@ -404,9 +415,11 @@ def _date_patterns(language: str) -> list[tuple[re.Pattern[str], float]]:
     patterns = [rf"(?<![\w-]){day}\s*[-/]?\s*(?:of\s+)?(?:the month of\s+)?{month}{tail}(?!\w)"]
     if language == "en":
         patterns.append(rf"(?<!\w){month}\s*[,-]?\s*(?:the\s+)?{day}(?![\w%]|\.\d){tail}(?!\w)")
+        nth = rf"(?:{_DAY_WORDS}|\d{{1,2}}(?:st|nd|rd|th))"
+        patterns.append(rf"(?<![\w-]){day}\s+of\s+the\s+{nth}{tail}(?!\w)")
     patterns.append(rf"(?<!\w){month}\s*(?:,|of)?\s*{year}(?!\w)")
     numeric = r"(?<![\w./-])(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|(?:0?[1-9]|[12]\d|3[01])([-/.])(?:0?[1-9]|[12]\d|3[01])\2(?:\d{4}|\d{2}))(?![\w/-]|\.\d)"
-    return [(re.compile(x, FLAGS), 0.95) for x in [*patterns, numeric]]
+    return [(re.compile(x, FLAGS), 0.97 if x == numeric else 0.95) for x in [*patterns, numeric]]
 
 
 _LONE_MONTH = {
@@ -512,7 +525,7 @@ def _old(language: str) -> str:
 
 
 _AGE_BEFORE = {
-    "en": r"(?:\baged?|\bage of|\bi'm|\bi am|\b(?:s?he|who)(?:'s| is| was)|\bturn(?:ed|ing|s)?|\bi was|\bi'll be|\bwill be|\bwould be"
+    "en": r"(?:\baged?|\bage of|\bi'm|\bi am|\b(?:s?he|who)(?:'s| is| was)|\bturn(?:ed|ing|s)?|\bi was|\b(?:i|s?he|they)'ll be|\bwill be|\bwould be"
     r"|\bto be|\b(?:mother|father|mum|mom|dad|grandma|grandmother|grandfather|grandpa|husband|wife|patient|aunt|uncle)(?:'s| is| was))"
     r"(?:\s+(?:now|about|almost|nearly|already|only|just|still))?\s+",
     "fr": r"(?:\bâgée?s? de|\bà l'âge de|\bâge de)\s+",
@@ -746,7 +759,7 @@ def _rstrip(text: str, end: int) -> int:
 
 
 def _streets_fr(view: View, is_common: IsCommon) -> Iterator[Found]:
-    kinds = r"rue|avenue|boulevard|place|chemin|impasse|allées?|quai|route|square|cours|passage|résidence|lotissement|faubourg|villa"
+    kinds = _STREETS_FR
     number = rf"(?:(?:au\s+)?(?:\d{{1,4}}|(?:(?:{_NUMBER_WORDS['fr']}|et)[\s-]+)*(?:{_NUMBER_WORDS['fr']}))(?:\s*(?:bis|ter))?,?\s+)"
     link = r"(?:(?:de\s+la|de\s+l'|des|du|de|d'|aux?|la|le|les|l')\s*)*"
     name = (
@@ -804,6 +817,8 @@ def _leading(words: str) -> int:
 def _facility_name(words: str, head: str, is_common: IsCommon) -> bool:
     """Whether the words before a facility noun name it: one of them is no ordinary qualifier."""
     names = [w.casefold().strip(".,") for w in words[_leading(words) :].split()]
+    if re.match(_TITLES["en"] + r"\s", words[_leading(words) :], FLAGS):
+        return False
     strong = re.fullmatch(_STRONG_FACILITY, head, FLAGS) is not None
     telling = [w for w in names if w not in _NOT_FACILITY and w not in ("of", "&", "for", "de")]
     if not telling:
@@ -893,8 +908,9 @@ def _towns(view: View, language: str, is_common: IsCommon) -> Iterator[Found]:
             )
         ):
             yield Found(view.index, match.start(), match.end(), "LOCATION", "town", 0.85)
+    yield from _named_places(view, language, is_common)
     cue = {
-        "en": r"\b(?:live[sd]?|living|moved|grew up|born|resid(?:es?|ing)|staying|based|travel(?:led|ed)?|drove|flew|home)\s+(?:over\s+|back\s+|out\s+)?(?:in|to|from|near|at)\s+",
+        "en": r"\b(?:(?:i'm|we're|they're|he's|she's) in\s+|(?:live[sd]?|living|moved|grew up|born|resid(?:es?|ing)|staying|based|travel(?:led|ed)?|drove|flew|home)\s+(?:over\s+|back\s+|out\s+)?(?:in|to|from|near|at)\s+)",
         "fr": r"\b(?:habit\w+|vi[st]\w*|née?|résid\w+|déménag\w+|réside\w*|logée?|viens|venue?|demeurant)\s+(?:à|près de|vers|de|d')\s*",
     }[language]
     name = (
@@ -908,6 +924,68 @@ def _towns(view: View, language: str, is_common: IsCommon) -> Iterator[Found]:
             yield Found(view.index, match.start(1), match.end(1), "LOCATION", "town", 0.8)
 
 
+_LANDMARKS = (
+    r"Park|Hill|Bridge|Station|Common|Beach|Lake|Forest|Mall|Market|Airport|Stadium|Island|Valley"
+    r"|Heights|Village|Estate|Farm|Woods|County|Town|City|Square|Harbour|Harbor|Bay|Castle|Abbey"
+)
+
+
+def _named_places(view: View, language: str, is_common: IsCommon) -> Iterator[Found]:
+    """Places that only their surroundings give away: "at X", "near Y Park", "à X", after a street."""
+    if not view.cased:
+        return
+    word = r"[A-ZÀ-Ý][\w'À-ÿ-]+"
+    finder = _named_places_en if language == "en" else _named_places_fr
+    yield from finder(view, word, is_common)
+    kinds = _STREETS_EN if language == "en" else _STREETS_FR
+    after = (
+        rf"\b(?i:{kinds})\b\.?,?\s+(?:in\s+|near\s+)?({word}(?:\s+{word})?)(?!\w)"
+        if language == "en"
+        else rf"\b(?:{kinds})\b[^.?!]{{3,30}}?,?\s+(?:à\s+)({word})(?!\w)"
+    )
+    for match in re.finditer(after, view.text):
+        first = match[1].split()[0].casefold()
+        if first not in _NOT_NAMES and first not in places() and match[1].casefold() not in places():
+            yield Found(view.index, match.start(1), match.end(1), "LOCATION", "after street", 0.84)
+
+
+def _named_places_en(view: View, word: str, is_common: IsCommon) -> Iterator[Found]:
+    text = view.text
+    near = r"\b(?:near|at|in|by|to|from|around|on|of|outside)\s+(?:the\s+)?"
+    for match in re.finditer(rf"{near}({word}(?:\s+{word})?\s+(?:{_LANDMARKS}))(?!\w)", text):
+        if match[1].split()[0].casefold() not in _NOT_FACILITY:
+            yield Found(view.index, match.start(1), match.end(1), "LOCATION", "landmark", 0.85)
+    for match in re.finditer(rf"\b(?:at|to|from|in)\s+the\s+(Royal\s+{word})(?!\w)", text):
+        yield Found(view.index, match.start(1), match.end(1), "LOCATION", "facility", 0.85)
+    for match in re.finditer(rf"\bat\s+({word}(?:\s+{word}){{0,2}})(?!\w)", text):
+        if _unknown_place(match[1], is_common):
+            yield Found(view.index, match.start(1), match.end(1), "LOCATION", "at", 0.8)
+
+
+_STREETS_FR = (
+    r"rue|avenue|boulevard|place|chemin|impasse|allées?|quai|route|square|cours|passage|résidence"
+    r"|lotissement|faubourg|villa"
+)
+
+
+def _named_places_fr(view: View, word: str, is_common: IsCommon) -> Iterator[Found]:
+    bodies = "équipe|hôpital|ville|urgences|gare|pompiers|centre|smur|mairie|région|commune|village"
+    cue = rf"(?<!\w)(?:à|vers|près de|(?:{bodies}) de|(?:{bodies}) d')\s*"
+    name = rf"({word}(?:-(?:\w+-)*{word})?)(?!\w)"
+    for match in re.finditer(cue + name, view.text):
+        if _unknown_place(match[1], is_common):
+            yield Found(view.index, match.start(1), match.end(1), "LOCATION", "at", 0.82)
+
+
+def _unknown_place(name: str, is_common: IsCommon) -> bool:
+    """Whether capitalised words are no ordinary words, no country and no given names."""
+    words = [w.casefold() for w in re.findall(r"[^\W\d_][\w'-]*", name)]
+    if name.casefold() in places() or words[0] in places() or words[0] in _NOT_NAMES:
+        return False
+    people = all(w in first_names("en") or w in first_names("fr") for w in words)
+    return not people and not is_common(words[0]) and not name.isupper()
+
+
 # --- names ----------------------------------------------------------------------------------
 
 _TITLES = {
@@ -915,7 +993,7 @@ _TITLES = {
     "fr": r"(?:m\.|mr\.?|mme|mlle|monsieur|madame|mademoiselle|docteur|dr\.?|professeur|pr\.?|maître|infirmière|infirmier|tante|tonton|oncle)",
 }
 _CUES = {
-    "en": r"(?:my (?:full |first |last |maiden |family )?name is|my name's|name is|(?:her|his|the|your|its?|patient's|patient) (?:full |first |last )?name(?:'s| is| was)|named|called|call me|calls me|"
+    "en": r"(?:my (?:full |first |last |maiden |family )?name is|my name's|name is|(?:he|she|who|son|daughter|doctor|nurse|man|woman|lady|guy|friend)(?:'s| is| was)? called|(?:her|his|the|your|its?|patient's|patient) (?:full |first |last )?name(?:'s| is| was)|named|called|call me|calls me|"
     r"i'm called|this is|it's|i am|i'm|goes by|known as|i'm speaking (?:to|with)|speaking (?:to|with)|am i speaking (?:to|with)|name[:,]?|"
     r"(?:my|his|her|your|our|the) (?:\w+[- ])?(?:son|daughter|wife|husband|mother|father|mum|mom|dad|brother|sister|partner|friend|neighbou?r|cousin|nephew|niece|uncle|aunt|"
     r"grandson|granddaughter|carer|boyfriend|girlfriend|boss|grandma|grandpa|fiancée?|gp|doctor|nurse|colleague|roommate|caregiver|boy|girl|baby|dog|cat),?)",
@@ -924,9 +1002,15 @@ _CUES = {
     r"cousine?|neveu|nièce|oncle|tante|conjointe?|épouse|époux|petit-fils|petite-fille|grand-mère|grand-père|copine?|collègue|maman|papa|médecin traitant|médecin),?)",
 }
 _STRONG_CUE = {
-    "en": r"name(?:'s| is| was|[:,])?$|called,?$|calls? me$|named$|known as$|goes by$|speaking (?:to|with)$",
+    "en": r"name(?:'s| is| was|[:,])?$|(?:he|she|who|son|daughter|doctor|nurse|man|woman|lady|guy|friend)\b.* called,?$|i'm called$|calls? me$|named$|known as$|goes by$|speaking (?:to|with)$",
     "fr": r"appell\w+(?:-moi)?$|nom\b|prénom|nommée?$",
 }
+_APPOSED = {
+    "en": r"(?<![\w'])([^\W\d_]{3,}),? (?:my|his|her) (?:\w+ )?(?:brother|sister|son|daughter|wife|husband|mother|father|mum|mom|dad"
+    r"|partner|neighbou?r|cousin|uncle|aunt|carer)\b",
+    "fr": r"(?<![\w'])([^\W\d_]{3,}),? (?:mon|ma|son|sa) (?:\w+ )?(?:frère|sœur|fils|fille|femme|mari|mère|père|compagnon|compagne|voisine?)\b",
+}
+_KIN = {"en": r"(?:my|his|her|your|our|the)\b", "fr": r"(?:mon|ma|son|sa|votre|notre)\b"}
 _GREET = {
     "en": r"(?:hi|hello|hey|morning|good morning|good afternoon|good evening|afternoon|evening|thanks|thank you|thank you very much|bye|goodbye|bye-bye|bye bye|okay|ok|alright|all right|well|so|yes|sorry|right|now|dear|welcome|care|you|cheers|"
     r"later|soon|day|here|there|please|luck|weeks?|congratulations)",
@@ -941,7 +1025,9 @@ _NOT_NAMES = set(
     " god jesus christ lord christmas easter gp er a&e icu mri ct nhs er ed iv im bp hr ecg ekg uti copd gerd ibs hiv std sti"
     " je tu il elle on nous vous ils elles le la les un une des de du et ou mais donc or ni car ce cette ça c'est oui non bonjour bonsoir merci"
     " lundi mardi mercredi jeudi vendredi samedi dimanche janvier février mars avril mai juin juillet août septembre octobre novembre décembre"
-    " alors voilà bien très d'accord monsieur madame docteur mademoiselle samu".split()
+    " alors voilà bien très d'accord monsieur madame docteur mademoiselle samu smur"
+    " heu euh hein ben bah beh bon hum mhm mhmm mmm hmm yep yup nope nah uhh umm ouais ok okay wow oops huh"
+    " covid sw nw se ne".split()
 )
 
 
@@ -950,13 +1036,14 @@ def _name_word(view: View, word: str, is_common: IsCommon, trusted: bool) -> boo
     low = word.casefold().strip(".'")
     if low in _NOT_NAMES or len(low) < 2 or any(c.isdigit() for c in word):
         return False
+    if re.match(r"(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)'", low) and not word[2:3].isupper():
+        return False
+    if view.cased and word.isupper() and len(word) <= 4 and not trusted:
+        return False
     if view.cased and not word[0].isupper():
         return False
-    known = (
-        low in first_names("en")
-        or low in last_names("en")
-        or low in first_names("fr")
-        or low in last_names("fr")
+    known = low in NICKNAME_FORMS or any(
+        low in names(tongue) for names in (first_names, last_names) for tongue in ("en", "fr")
     )
     if trusted:
         return view.cased or known or not is_common(low)
@@ -1029,13 +1116,20 @@ def names_found(views: Sequence[View], language: str, is_common: IsCommon) -> It
                 yield Found(view.index, *found, "NAME", "title", 0.95)
         for match in cue.finditer(view.text):
             strong = re.search(_STRONG_CUE[language], match[1], FLAGS) is not None
+            kin = re.match(_KIN[language], match[1], FLAGS) is not None
             found = _name_after(view, match.end(), is_common, trusted=strong)
             if found:
-                yield Found(view.index, *found, "NAME", "cue", 0.9 if strong else 0.6)
+                word = view.text[found[0] : found[1]].split()[0].casefold()
+                told = kin and view.cased and (word in first_names(language) or word in NICKNAME_FORMS)
+                yield Found(view.index, *found, "NAME", "cue", 0.9 if strong or told else 0.6)
         for match in greet.finditer(view.text):
             found = _name_after(view, match.end(), is_common, trusted=False, most=2)
             if found:
                 yield Found(view.index, *found, "NAME", "greeting", 0.55)
+        for match in re.finditer(_APPOSED[language], view.text, FLAGS):
+            capital = match[1][0].isupper() or not view.cased
+            if capital and match[1].casefold() in (first_names(language) | NICKNAME_FORMS) - _NOT_NAMES:
+                yield Found(view.index, match.start(1), match.end(1), "NAME", "cue", 0.9)
         yield from _listed(view, language, is_common)
     yield from _answers(views, language, is_common)
 
@@ -1077,6 +1171,9 @@ _NAME_ASK = {
 }
 
 
+_PRESENTS = {"en": r"\b(?:i'm|it's|this is|name is|name's)", "fr": r"\b(?:c'est|je suis)"}
+
+
 def _answers(views: Sequence[View], language: str, is_common: IsCommon) -> Iterator[Found]:
     """Names in short answers to a question for a name, and names spelled letter by letter."""
     spelled = re.compile(
@@ -1104,7 +1201,11 @@ def _answers(views: Sequence[View], language: str, is_common: IsCommon) -> Itera
                 yield Found(view.index, match.start(), match.end(), "NAME", "spelled", 0.85)
         if not asked or len(view.text.split()) > 14:
             continue
+        said = re.search(_PRESENTS[language] + r"\s+([^\W\d_]+)", view.text, FLAGS)
+        if said and said[1].casefold() in first_names(language) - _NOT_NAMES:
+            yield Found(view.index, said.start(1), said.end(1), "NAME", "answer", 0.85)
         for match in re.finditer(r"(?<![\w'])[^\W\d_][\w'-]+", view.text):
             found = _name_after(view, match.start(), is_common, trusted=False)
-            if found and found[0] == match.start():
+            placed = re.search(r"\b(?:à|de|rue|chemin|in|at|from|near|to|on)\s+$", view.text[: match.start()])
+            if found and found[0] == match.start() and not placed:
                 yield Found(view.index, *found, "NAME", "answer", 0.85)

@@ -9,6 +9,7 @@ in all turns. Nothing here uses a network. Spans are characters of the turn as g
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import unicodedata
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from aegis.engines import EngineInfo, Mention, TurnText, register
+from aegis.canonical import canonical
 from aegis.errors import EngineUnavailable
 from aegis.lexicon import (
     cities,
@@ -199,6 +201,7 @@ class Rules:
         self._tagger: Tagger | None = None
         self._analyzers: dict[str, Any] = {}
         self._french: frozenset[str] | None = None
+        self._stops: dict[str, frozenset[str]] = {}
 
     def detect(self, turns: Sequence[TurnText], language: str) -> list[Mention]:
         """Mentions of one conversation in turn order; spans do not overlap.
@@ -234,6 +237,10 @@ class Rules:
     def is_common(self, word: str, language: str) -> bool:
         """Whether a lower-case word is an ordinary word of the language."""
         word = word.casefold()
+        if language not in self._stops:
+            self._stops[language] = _stop_words(language)
+        if word in self._stops[language]:
+            return True
         if language == "en":
             return word in words_en() or (word.endswith("'s") and word[:-2] in words_en())
         return word in self._words_fr() or any(
@@ -301,6 +308,19 @@ def _french_words(folder: Path) -> frozenset[str]:
     return frozenset(words)
 
 
+_FILLERS = (
+    "heu euh hein ben bah beh bon hum mhm mhmm mmm hmm uh um yep yup nope nah yeah okay ok ouais quoi moi toi"
+    " voilà oui non en que qui vous nous mon ton son hello hi bonjour bonsoir merci allô monsieur madame docteur"
+    " samu mm-hmm mm alright gonna wanna kinda"
+)
+
+
+def _stop_words(language: str) -> frozenset[str]:
+    """Function words and fillers."""
+    words = importlib.import_module(f"spacy.lang.{language}.stop_words").STOP_WORDS
+    return frozenset(words) | frozenset(_FILLERS.split())
+
+
 def _compose(text: str) -> tuple[str, list[int]]:
     """NFC text with plain apostrophes, and for each of its positions the original position."""
     if unicodedata.is_normalized("NFC", text):
@@ -321,9 +341,11 @@ def _views(turns: Sequence[tuple[str, str]], language: str, engine: Rules) -> li
     """Views of all turns; text without meaningful capitals gets them back where it can."""
     everything = " ".join(text for _, text in turns)
     whole = _has_case(everything)
+    long = [text for _, text in turns if len(text.split()) > 3]
+    proper = whole and sum(_has_case(text) for text in long) >= 0.5 * len(long)
     views = []
     for index, (speaker, text) in enumerate(turns):
-        cased = whole and (_has_case(text) or len(text.split()) < 4 and not text.isupper())
+        cased = _has_case(text) or (proper and not (text.isupper() and len(text.split()) > 2))
         views.append(
             View(
                 index,
@@ -337,6 +359,7 @@ def _views(turns: Sequence[tuple[str, str]], language: str, engine: Rules) -> li
 
 def _has_case(text: str) -> bool:
     """Whether capitals carry meaning: some, but not most, letters are upper case."""
+    text = re.sub(r"\bI\b", "", text)
     letters = [c for c in text if c.isalpha()]
     upper = sum(c.isupper() for c in letters)
     words = re.findall(r"[^\W\d_]{2,}", text)
@@ -448,6 +471,11 @@ def _trim(item: Found, view: View, language: str, engine: Rules) -> Found | None
         if text[end - 1] == ")" and "(" in text[start:end]:
             break
         end -= 1
+    if item.source in ("spacy", "tagger") and item.category in ("NAME", "LOCATION", "ORGANIZATION") and view.cased:
+        tail = re.search(r"(?:\s+(?:[a-zà-ÿ]\S*|[\d/]+))+$", text[start:end])
+        lower = re.match(r"(?:[a-zà-ÿ][\w'-]*\s+)+(?=[A-ZÀ-Ý])", text[start:end])
+        end = start + tail.start() if tail and tail.start() > 0 else end
+        start += lower.end() if lower else 0
     if item.category in ("NAME", "LOCATION") and item.source in ("spacy", "tagger"):
         if text[start:end].endswith("'s") and item.category == "NAME":
             end -= 2
@@ -492,6 +520,9 @@ def _people(view: View, items: Sequence[Found], language: str, engine: Rules) ->
         span = _name_span(view, group, best, language, engine)
         text = view.text[span[0] : span[1]]
         words = [w for w in re.findall(r"[^\W\d_][\w'-]*", text) if len(w) > 1]
+        words = [text] if best.source == "spelled" else words
+        if any(c.isdigit() for c in text) or (set(evidence) == {"spacy"} and text.isupper()):
+            continue
         if (
             not words
             or all(w.casefold() in places() for w in words)
@@ -728,7 +759,27 @@ def _again(
                     continue
                 if all(k.index != view.index or end <= k.start or k.end <= start for k in out):
                     out.append(item)
-    return _join_names(out, views)
+    return _join_names(_same_kind(out, views, language), views)
+
+
+def _same_kind(items: Sequence[Found], views: Sequence[View], language: str) -> list[Found]:
+    """Numbers with one canonical value have one category: that of the surest mention."""
+    best: dict[str, Found] = {}
+    values = [_number_value(item, views, language) for item in items]
+    for item, value in zip(items, values, strict=True):
+        if value and (value not in best or item.score > best[value].score):
+            best[value] = item
+    return [
+        replace(item, category=best[value].category) if value else item
+        for item, value in zip(items, values, strict=True)
+    ]
+
+
+def _number_value(item: Found, views: Sequence[View], language: str) -> str:
+    if item.category in ("NAME", "LOCATION", "DATE", "AGE", "EMAIL", "URL", "IP"):
+        return ""
+    value = re.sub(r"\W", "", canonical(views[item.index].text[item.start : item.end], language))
+    return value if len(value) >= 5 else ""
 
 
 def _sentence_start(text: str, start: int) -> bool:
