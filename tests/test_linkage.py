@@ -13,8 +13,10 @@ import pytest
 from fabricate import fabricate_run
 
 from aegis import engines, linkage, windows
+from aegis.audio import read_audio
+from aegis.error_rates import equal_error_rate
 from aegis.errors import AudioError
-from aegis.tables import Run
+from aegis.tables import PROJECT, Run
 from aegis.work import linkage as work
 
 
@@ -190,3 +192,28 @@ def test_a_made_up_run_without_gold_still_has_its_tables(tmp_path: Path) -> None
     run = fabricate_run(tmp_path / "toy", n_recordings=1, gold=False)
     assert run.read("gold_turns").empty
     assert len(run.read("turns")) == 8
+
+
+POOL = PROJECT.parent / "shared" / "data" / "audio_librispeech" / "pool-train-clean-100"
+
+
+@pytest.mark.engine
+@pytest.mark.skipif(not POOL.exists(), reason=f"no {POOL}")
+@pytest.mark.parametrize("backend", ["ge2e", "dvector"])
+def test_real_voices_are_linked_to_themselves(backend: str) -> None:
+    """Split halves of twenty real voices: nearly no error; with the halves moved on, chance."""
+    encoder = engines.load("encoder", backend)
+    halves: tuple[dict[str, np.ndarray], dict[str, np.ndarray]] = ({}, {})
+    for path in sorted(POOL.glob("*.flac"))[:20]:
+        samples = read_audio(path).samples[0]
+        usable = windows.usable_intervals([(0, samples.size)])
+        parts = windows.split_windows(windows.place_windows(usable))
+        for half, part in zip(halves, parts, strict=True):
+            signals = [windows.window_signal(samples, window) for window in part]
+            half[path.stem] = windows.profile_vector(encoder.embed(signals))
+    built = linkage.build_protocol("shared", *halves, {})
+    assert equal_error_rate(built.score, built.target, "attacker") < 0.05
+    names = sorted(halves[1])
+    moved = dict(zip(names, [halves[1][name] for name in names[7:] + names[:7]], strict=True))
+    wrong = linkage.build_protocol("shared", halves[0], moved, {})
+    assert 0.25 < equal_error_rate(wrong.score, wrong.target) < 0.75
