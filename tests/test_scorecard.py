@@ -9,6 +9,7 @@ import pytest
 from fabricate import fabricate_run
 
 from aegis import scorecard
+from aegis.scripts import read_scripts
 from aegis.tables import Run, check_table
 
 
@@ -146,3 +147,15 @@ def test_rows_pass_the_schema(run: Run) -> None:
     rows += scorecard.linkage_rows(run.read("linkage"))
     table = check_table("scorecard", pd.DataFrame(scorecard.complete(rows)))
     assert table["met"].notna().sum() == 5
+
+
+def test_hard_recordings_of_the_demo() -> None:
+    """One with noise, one with overlap, one with a channel a speaker, one at telephone rate."""
+    scripts = {script.recording_id: script for script in read_scripts()}
+    hard = scorecard.hard_recordings(scripts.values())
+    kinds = [scripts[name].rendering for name in hard]
+    assert any(kind.noise_snr_db is not None for kind in kinds)
+    assert any(kind.layout != "mono" for kind in kinds)
+    assert any(kind.sample_rate_hz < 16_000 for kind in kinds)
+    assert any(turn.overlap_s > 0 for name in hard for turn in scripts[name].turns)
+    assert len(hard) < len(scripts) / 2
