@@ -216,17 +216,17 @@ def lexical_claims(matches: pd.DataFrame, draws: Draws, n_draws: int) -> list[Ro
     """Realised, retained and uncertain a condition, with failures counted as unknown."""
     rows = []
     for condition, own in focused(matches).groupby("condition", sort=True):
-        recordings = own["recording_id"].tolist()
         for endpoint, (column, value) in {
             **LEXICAL, "uncertain": ("original_status", "uncertain"),
         }.items():  # fmt: skip
-            hit = (own[column] == value).to_numpy(dtype=bool)
+            asked = own[own[column] != "not_applicable"]
+            hit = (asked[column] == value).to_numpy(dtype=bool)
             open_ = UNRESOLVED if endpoint != "uncertain" else ("failed",)
-            unknown = int(own[column].isin(open_).sum())
-            estimate = stats.rate(hit, recordings, draws(), n_draws)
+            unknown, absent = int(asked[column].isin(open_).sum()), len(own) - len(asked)
+            estimate = stats.rate(hit, asked["recording_id"].tolist(), draws(), n_draws)
             label = f"{endpoint}, focused intentions, {condition}"
-            name = f"{endpoint}_{condition}"
-            rows.append(claim_row(name, label, estimate, int(hit.sum()), len(own), unknown))
+            counts = (int(hit.sum()), len(asked), unknown, absent)
+            rows.append(claim_row(f"{endpoint}_{condition}", label, estimate, *counts))
     return rows
 
 

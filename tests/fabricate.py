@@ -342,7 +342,7 @@ def _transcripts(
     n_words = len(text.split())
     for condition in ("original", *DERIVED):
         rows["transcripts"].append({
-            "item_id": recording, "kind": "recording", "recording_id": recording,
+            "item_id": recording, "kind": "conversation", "recording_id": recording,
             "condition": condition, "text": text, "language": turns[0]["language"],
             "n_words": n_words, "flagged": False, "status": "ok", "reason": None,
         })  # fmt: skip
@@ -362,7 +362,7 @@ def _transcripts(
             for turn in turns
         ]  # fmt: skip
     for row in [row for row in rows["rendered"] if row["recording_id"] == recording]:
-        if row["kind"] == "intention":
+        if row["kind"] == "intention" and row["renderer"] != "redacted":
             _match(rows, row, rng)
 
 
