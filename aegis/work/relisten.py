@@ -91,8 +91,8 @@ def transcript_tables(
     for item, result in zip(items, results, strict=True):
         value = result.value or {}
         for kind, item_id, recording_id, condition in item["members"]:
-            if kind == "conversation":
-                words[recording_id, condition] = value.get("words", [])
+            if kind == "conversation" and value:
+                words[recording_id, condition] = value["words"]
             rows.append(
                 {
                     "item_id": item_id,
@@ -205,7 +205,7 @@ def lexical_table(
             key = (edit["recording_id"], condition)
             place = places.get((edit["turn_id"], condition))
             if key not in words or place is None:
-                reason = "no reconstruction" if key not in words else "the turn has no place in it"
+                reason = "no transcript" if key not in words else "the turn has no place in it"
                 rows.append(_match_row(edit, "conversation", condition, None, reason))
                 continue
             start, end = place["out_start_s"] - AROUND_S, place["out_end_s"] + AROUND_S
