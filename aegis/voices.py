@@ -7,7 +7,7 @@ their ids, so equal scores are decided by ``voice_id``. Distances may fall short
 threshold by ``TOLERANCE`` (rounding of single precision), by no more.
 
 Functions: :func:`unit_norm`, :func:`centre`, :func:`cohort_centre`,
-:func:`describe_distances`, :func:`match_traits`, :func:`speakable_units`,
+:func:`describe_backends`, :func:`match_traits`, :func:`speakable_units`,
 :func:`retrieve`, :func:`rank`, :func:`assign`, :func:`assign_profiles`,
 :func:`compare_settings`.
 """
@@ -97,19 +97,42 @@ def cohort_centre(backend: str) -> Floats:
     return np.asarray(read_cohort(backend)["mean"], dtype=np.float64)
 
 
-def describe_distances(profiles: Floats, units: Floats) -> dict[str, float]:
-    """How far profiles lie from units, which are other people: shares over 0.70 and 0.65."""
-    usable = [rows[np.isfinite(rows).all(axis=1)] for rows in (profiles, units)]
-    distances = (1.0 - usable[0] @ usable[1].T).ravel()
-    if not distances.size:
-        return {"n_pairs": 0, "share_over_070": np.nan, "share_over_065": np.nan,
-                "median_distance": np.nan}  # fmt: skip
-    return {
-        "n_pairs": int(distances.size),
-        "share_over_070": float((distances >= 0.70 - TOLERANCE).mean()),
-        "share_over_065": float((distances >= 0.65 - TOLERANCE).mean()),
-        "median_distance": float(np.median(distances)),
-    }
+def describe_backends(
+    profile_vectors: pd.DataFrame, unit_vectors: pd.DataFrame
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """How far people lie apart, by encoder, over all pairs of a profile and a unit.
+
+    Parameters
+    ----------
+    profile_vectors, unit_vectors
+        Tables ``profile_embeddings`` and ``voice_embeddings``. No unit is spoken by a
+        person of the corpus, so each pair is a pair of different people.
+
+    Returns
+    -------
+    (backend_distances, pairs)
+        The table, and one row a pair with ``backend`` and ``distance``.
+    """
+    rows, pairs = [], []
+    for backend in sorted(set(unit_vectors["backend"]) | set(profile_vectors["backend"])):
+        left, right = (
+            np.array(table.loc[table["backend"] == backend, "vector"].tolist(), dtype=float)
+            for table in (profile_vectors, unit_vectors)
+        )
+        distances = (1.0 - left @ right.T).ravel() if left.size and right.size else np.zeros(0)
+        cohort = read_cohort(backend)
+        rows.append({
+            "backend": backend, "n_pairs": distances.size,
+            "share_over_070": _share(distances, 0.70), "share_over_065": _share(distances, 0.65),
+            "median_distance": float(np.median(distances)) if distances.size else None,
+            "cohort": cohort["cohort"], "n_cohort": cohort["n_voices"],
+        })  # fmt: skip
+        pairs.append(pd.DataFrame({"backend": backend, "distance": distances}))
+    return pd.DataFrame(rows), pd.concat(pairs, ignore_index=True)
+
+
+def _share(distances: Floats, threshold: float) -> float | None:
+    return float((distances >= threshold - TOLERANCE).mean()) if distances.size else None
 
 
 # --- eligibility and ranking ----------------------------------------------------------------
@@ -359,6 +382,15 @@ def prepare(
     allowed, admitted = speakable_units(languages, units, rules.k, known)
     traits = match_traits(profiles, units)
     return Pool(profiles, units, rows[0], rows[1], allowed, traits, admitted)
+
+
+def vectors_of(table: pd.DataFrame, key: str, backend: str) -> dict[str, Floats]:
+    """Vectors of one backend by ``profile_id`` or ``voice_id``, from an embeddings table."""
+    own = table[table["backend"] == backend]
+    return {
+        str(name): np.asarray(vector, dtype=np.float64)
+        for name, vector in zip(own[key], own["vector"], strict=True)
+    }
 
 
 def find_candidates(pool: Pool, rules: Rules) -> list[tuple[Ints, Floats, Floats]]:
