@@ -213,20 +213,31 @@ def count_row(claim_id: str, label: str, value: float, unit: str) -> Row:
 
 
 def lexical_claims(matches: pd.DataFrame, draws: Draws, n_draws: int) -> list[Row]:
-    """Realised, retained and uncertain a condition, with failures counted as unknown."""
+    """Realised, retained and uncertain by scope and condition; failures count as unknown.
+
+    Ids of the focused scope are ``realised_renderer_a``; those of whole conversations
+    ``realised_conversation_renderer_a``. Beside retained cases stands how often the
+    planned text itself still holds the original; the denominator is never corrected.
+    """
+    outcomes = {**LEXICAL, "uncertain": ("original_status", "uncertain")}
     rows = []
-    for condition, own in focused(matches).groupby("condition", sort=True):
-        for endpoint, (column, value) in {
-            **LEXICAL, "uncertain": ("original_status", "uncertain"),
-        }.items():  # fmt: skip
+    for (scope, condition), own in matches.groupby(["scope", "condition"], sort=True):
+        place = condition if scope == "focused" else f"{scope}_{condition}"
+        for endpoint, (column, value) in outcomes.items():
             asked = own[own[column] != "not_applicable"]
             hit = (asked[column] == value).to_numpy(dtype=bool)
             open_ = UNRESOLVED if endpoint != "uncertain" else ("failed",)
             unknown, absent = int(asked[column].isin(open_).sum()), len(own) - len(asked)
             estimate = stats.rate(hit, asked["recording_id"].tolist(), draws(), n_draws)
-            label = f"{endpoint}, focused intentions, {condition}"
+            label = f"{endpoint}, {scope}, {condition}"
             counts = (int(hit.sum()), len(asked), unknown, absent)
-            rows.append(claim_row(f"{endpoint}_{condition}", label, estimate, *counts))
+            rows.append(claim_row(f"{endpoint}_{place}", label, estimate, *counts))
+        kept = own[own["original_status"] == "retained"]
+        planned = kept["planned_text_holds_original"].to_numpy(dtype=bool)
+        estimate = stats.rate(planned, kept["recording_id"].tolist(), draws(), n_draws)
+        label = f"retained and in the planned text, {scope}, {condition}"
+        name = f"retained_planned_{place}"
+        rows.append(claim_row(name, label, estimate, int(planned.sum()), len(kept)))
     return rows
 
 

@@ -48,10 +48,11 @@ def draws() -> np.random.Generator:
 
 
 # %% [markdown]
-# ## Outcomes of focused intentions
+# ## Outcomes of intentions
 #
-# Failures and uncertain outcomes stay in the denominator. They count as unknown: neither success
-# nor verified absence.
+# Focused: one substitution alone in its turn. Conversation: the same intentions in the whole
+# reconstruction, which is another population of sounds. Failures and uncertain outcomes stay in
+# the denominator and count as unknown: neither success nor verified absence.
 
 # %%
 lexical = pd.DataFrame(

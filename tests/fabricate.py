@@ -372,13 +372,20 @@ def _match(rows: Rows, rendered: dict[str, Any], rng: np.random.Generator) -> No
     share = 0.9 if rendered["renderer"] == "renderer_b" else 0.7
     realised = "realised" if rng.random() < share else "not_realised"
     original = str(rng.choice(["absent", "retained", "uncertain"], p=[0.9, 0.05, 0.05]))
-    rows["lexical_matches"].append({
+    base = {
         "intention_id": rendered["item_id"], "condition": rendered["renderer"],
-        "scope": "focused", "recording_id": rendered["recording_id"], "category": "NAME",
-        "replacement_status": "failed" if failed else realised,
-        "original_status": "failed" if failed else original,
+        "recording_id": rendered["recording_id"], "category": "NAME",
         "planned_text_holds_original": False, "replacement_evidence": None,
-        "original_evidence": None, "status": rendered["status"], "reason": rendered["reason"],
+        "original_evidence": None,
+    }  # fmt: skip
+    rows["lexical_matches"].append({
+        **base, "scope": "focused", "replacement_status": "failed" if failed else realised,
+        "original_status": "failed" if failed else original, "status": rendered["status"],
+        "reason": rendered["reason"],
+    })  # fmt: skip
+    rows["lexical_matches"].append({
+        **base, "scope": "conversation", "replacement_status": realised,
+        "original_status": original, "status": "ok", "reason": None,
     })  # fmt: skip
 
 

@@ -27,7 +27,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def matches(rows: list[tuple[str, str, str, str, str]]) -> pd.DataFrame:
     """(intention, recording, condition, replacement, original) in the focused scope."""
     names = ["intention_id", "recording_id", "condition", "replacement_status", "original_status"]
-    return pd.DataFrame(rows, columns=names).assign(scope="focused")
+    table = pd.DataFrame(rows, columns=names)
+    return table.assign(scope="focused", planned_text_holds_original=False)
 
 
 A, B = "renderer_a", "renderer_b"
@@ -59,6 +60,29 @@ def test_failures_stay_in_the_denominator_as_unknown() -> None:
     bounds = contrasts.lexical_bounds(HAND, "realised")
     # a: 2 realised, 1 open; b: 3 realised, 1 open.
     assert (bounds.low, bounds.high) == (pytest.approx(0.0), pytest.approx(0.5))
+
+
+def test_retained_cases_stand_beside_their_plan() -> None:
+    planned = HAND.assign(planned_text_holds_original=HAND["condition"] == B)
+    whole = planned.assign(scope="conversation")
+    rows = {
+        r["claim_id"]: r for r in contrasts.lexical_claims(pd.concat([planned, whole]), draws, 50)
+    }
+    assert rows["retained_planned_renderer_a"]["numerator"] == 0
+    assert rows["retained_planned_renderer_b"]["numerator"] == 1
+    kept = rows["retained_planned_conversation_renderer_b"]
+    assert (kept["numerator"], kept["denominator"]) == (1, 1)
+    assert rows["retained_renderer_b"]["denominator"] == 4
+
+
+def test_outcomes_that_do_not_apply_leave_the_denominator() -> None:
+    own = HAND[HAND["condition"] == A].assign(condition="redacted", scope="conversation")
+    own["replacement_status"] = "not_applicable"
+    rows = {row["claim_id"]: row for row in contrasts.lexical_claims(own, draws, 50)}
+    realised = rows["realised_conversation_redacted"]
+    assert (realised["denominator"], realised["not_applicable"]) == (0, 4)
+    assert realised["status"] == "not_applicable"
+    assert rows["retained_conversation_redacted"]["denominator"] == 4
 
 
 def test_only_intentions_of_both_renderers_are_paired() -> None:
