@@ -4,11 +4,12 @@ Unit: one recording; the scores are sums (seconds, words) that are pooled over
 recordings, never averaged ratios. Speaker names of hypothesis and truth are matched
 one to one so that the score is best. No collar, overlap included.
 
-Functions: :func:`score_diarization`, :func:`score_attribution`, :func:`score_counts`.
+Functions: :func:`score_diarization`, :func:`score_attribution`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -81,3 +82,66 @@ def annotation(table: pd.DataFrame, join_s: float) -> Any:
                 made[Segment(start, end), f"{speaker}-{start}"] = str(speaker)
             start, end = begin, until
     return made
+
+
+def score_attribution(words: pd.DataFrame, gold_words: pd.DataFrame) -> pd.DataFrame:
+    """Recognised words that have the right speaker, one row a recording of ``gold_words``.
+
+    Recognised and spoken words are aligned by text (fewest edits); a pair counts where
+    the texts agree or one stands for the other. Inserted words have no true speaker.
+
+    Parameters
+    ----------
+    words
+        Columns recording_id, word_index, text, speaker (missing: unknown, never right).
+    gold_words
+        Columns recording_id, word_index, text, speaker.
+
+    Returns
+    -------
+    DataFrame
+        recording_id, n_words (aligned pairs), n_right.
+    """
+    rows = []
+    for recording_id, truth in gold_words.groupby("recording_id", sort=True):
+        own = words[words["recording_id"] == recording_id].sort_values("word_index")
+        pairs = align_words(own, truth.sort_values("word_index"))
+        n_right = _best_agreement(pairs)
+        rows.append({"recording_id": recording_id, "n_words": len(pairs), "n_right": n_right})
+    return pd.DataFrame(rows, columns=["recording_id", "n_words", "n_right"])
+
+
+def align_words(words: pd.DataFrame, truth: pd.DataFrame) -> list[tuple[str | None, str]]:
+    """Pairs (speaker given, true speaker) of words that the cheapest alignment puts together."""
+    import jiwer
+
+    heard, spoken = (
+        [(plain, None if pd.isna(speaker) else str(speaker))
+         for text, speaker in zip(table["text"], table["speaker"], strict=True)
+         if (plain := re.sub(r"[^\w']", "", text).casefold())]
+        for table in (words, truth)
+    )  # fmt: skip
+    if not heard or not spoken:
+        return []
+    reference, hypothesis = (" ".join(word for word, _ in side) for side in (spoken, heard))
+    pairs: list[tuple[str | None, str]] = []
+    for chunk in jiwer.process_words(reference, hypothesis).alignments[0]:
+        if chunk.type in ("equal", "substitute"):
+            for step in range(chunk.ref_end_idx - chunk.ref_start_idx):
+                given = heard[chunk.hyp_start_idx + step][1]
+                pairs.append((given, str(spoken[chunk.ref_start_idx + step][1])))
+    return pairs
+
+
+def _best_agreement(pairs: list[tuple[str | None, str]]) -> int:
+    """Pairs that agree under the best one-to-one naming of the speakers."""
+    from scipy.optimize import linear_sum_assignment
+
+    known = [(given, true) for given, true in pairs if given is not None]
+    if not known:
+        return 0
+    given, true = (sorted({pair[side] for pair in known}) for side in (0, 1))
+    counts = np.zeros((len(given), len(true)), dtype=np.int64)
+    for one, other in known:
+        counts[given.index(one), true.index(other)] += 1
+    return int(counts[linear_sum_assignment(-counts)].sum())
