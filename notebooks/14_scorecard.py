@@ -67,7 +67,8 @@ if known:
         two_clean,
     )
     rows += scorecard.speaker_count_rows(screening, true_counts)
-    rows += scorecard.attribution_rows(speaker_scores.score_attribution(words, truth["words"]))
+    spoken = truth["words"][truth["words"]["recording_id"].map(true_counts) > 1]
+    rows += scorecard.attribution_rows(speaker_scores.score_attribution(words, spoken))
 
 # %% [markdown]
 # ## Identifiers
