@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import gc
+import importlib
 import itertools
 import json
 import logging
@@ -156,7 +157,7 @@ def local_cluster(workers: int) -> Iterator[str]:
             threads_per_worker=1,
             processes=True,
             memory_limit=0,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             silence_logs=logging.ERROR,
         ) as cluster,
     ):
@@ -194,7 +195,13 @@ def map_items(
 
         def submit(index: int) -> None:
             future = client.submit(
-                run_item, function, work[index], settings, root, record_paths[index], pure=False
+                _run_named,
+                (function.__module__, function.__name__),
+                work[index],
+                settings,
+                root,
+                record_paths[index],
+                pure=False,
             )
             running[future.key] = index
             ended.add(future)
@@ -219,7 +226,35 @@ def _connect(client_class: Any, address: str) -> Any:
     except TimeoutError as error:
         client.close()
         raise StageFailed(f"the Dask scheduler at {address} has no workers") from error
+
+    def can_import() -> bool:  # a local function travels as code, so it arrives anywhere
+        import importlib.util
+
+        return importlib.util.find_spec("aegis") is not None
+
+    if not all(client.run(can_import).values()):
+        client.close()
+        raise StageFailed(f"workers of the Dask scheduler at {address} lack this package")
     return client
+
+
+def _run_named(
+    function: tuple[str, str],
+    item: dict[str, Any],
+    settings: dict[str, Any],
+    root: Path,
+    record_path: Path,
+) -> Record:
+    """:func:`run_item` with a function by name.
+
+    A function that a worker cannot import would end the worker's connection, not the item.
+    """
+    module, name = function
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise StageFailed(f"workers cannot import {module}.{name} ({error})") from error
+    return run_item(found, item, settings, root, record_path)
 
 
 def _begin_stage(stage: str) -> None:

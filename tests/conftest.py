@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from toy_study import write_toy
 
-from aegis.tables import SCHEMAS, Run, open_run
+from aegis.tables import Run, open_run
 
 
 @dataclass(frozen=True)
@@ -43,33 +42,36 @@ class Toy:
         return pipeline.status(pipeline.load_study(self.params, overrides), self.open(name))
 
 
-def tables_of(run: Run) -> dict[str, pd.DataFrame]:
-    """All tables of a run."""
-    return {name: run.read(name) for name in SCHEMAS if run.has(name)}
-
-
-def assert_same_tables(first: Run, second: Run) -> None:
-    a, b = tables_of(first), tables_of(second)
-    assert a.keys() == b.keys()
-    for name, table in a.items():
-        pd.testing.assert_frame_equal(table, b[name])
-
-
 @pytest.fixture(scope="session")
 def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Two Dask workers that can import the toy study's work functions."""
     from aegis.cluster import local_cluster
 
-    folder = tmp_path_factory.mktemp("work")
-    write_toy(folder / "study")
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = str(folder / "study")
+    folder = tmp_path_factory.mktemp("work") / "study"
+    write_toy(folder)
+    sys.path.insert(0, str(folder))  # workers take over the path of their parent
     with local_cluster(2) as address:
+        sys.path.remove(str(folder))
         yield address
-    if before is None:
-        del os.environ["PYTHONPATH"]
-    else:
-        os.environ["PYTHONPATH"] = before
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory, scheduler: str) -> Path:
+    """The runs folder of a toy study that is up to date; copied, never changed."""
+    folder = tmp_path_factory.mktemp("finished")
+    write_toy(folder / "study")
+    with pytest.MonkeyPatch.context() as patch:
+        point_to(folder / "study", folder / "runs", patch)
+        Toy(folder / "study", scheduler).run()
+    return folder / "runs"
+
+
+def point_to(study: Path, runs: Path, patch: pytest.MonkeyPatch) -> None:
+    patch.setenv("AEGIS_NOTEBOOKS", str(study / "notebooks"))
+    patch.setenv("AEGIS_RUNS", str(runs))
+    patch.setenv("PYTHONPATH", str(study))
+    patch.syspath_prepend(study)
+    sys.modules.pop("toy_work", None)
 
 
 @pytest.fixture
@@ -77,15 +79,18 @@ def toy_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The toy study's files, with the environment pointing to them; no workers."""
     folder = tmp_path / "study"
     write_toy(folder)
-    monkeypatch.setenv("AEGIS_NOTEBOOKS", str(folder / "notebooks"))
-    monkeypatch.setenv("AEGIS_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setenv("PYTHONPATH", str(folder))
-    monkeypatch.syspath_prepend(folder)
-    sys.modules.pop("toy_work", None)
+    point_to(folder, tmp_path / "runs", monkeypatch)
     return folder
 
 
 @pytest.fixture
 def toy(toy_folder: Path, scheduler: str) -> Toy:
-    """The toy study and workers to run it on."""
+    """The toy study and workers to run it on; nothing has run."""
     return Toy(toy_folder, scheduler)
+
+
+@pytest.fixture
+def done(toy: Toy, finished: Path) -> Toy:
+    """The toy study, run and up to date."""
+    shutil.copytree(finished, toy.folder.parent / "runs", dirs_exist_ok=True)
+    return toy

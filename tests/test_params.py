@@ -7,7 +7,7 @@ import pytest
 from aegis import params
 from aegis.errors import ParamError
 
-CELL = '''# %% tags=["parameters"]
+CELL = """# %% tags=["parameters"]
 run_name: str = "demo"  # the run
 code: str = "001"  # a code
 seed: int = 20261005  # of the draws
@@ -19,7 +19,7 @@ limit: int | None = None  # most items
 
 # %%
 x = 1
-'''
+"""
 
 
 @pytest.fixture
@@ -67,14 +67,15 @@ def test_a_parameters_cell_holds_annotated_literals(
 def test_a_notebook_has_one_parameters_cell(tmp_path: Path) -> None:
     path = tmp_path / "00_x.py"
     path.write_text("# %%\nx = 1\n")
-    with pytest.raises(ParamError, match="00_x.py: 0 cells are tagged parameters, expected 1"):
+    with pytest.raises(ParamError, match=r"00_x\.py: 0 cells are tagged parameters, expected 1"):
         params.read_declarations(path)
 
 
 def test_a_profile_changes_values(tmp_path: Path, notebooks: dict[str, Path]) -> None:
     path = write(
         tmp_path,
-        "title: Demo\nprofile: embedded\n03_assign:\n  code: '007'\n  distance: 1\n  limit: null\n",
+        "title: Demo\nprofile: embedded\n"
+        "03_assign:\n  code: '007'\n  distance: 1\n  limit: null\n",
     )
     study = params.read_params(path, notebooks)
     assert (study.run_name, study.title, study.profile) == ("demo", "Demo", "embedded")
@@ -109,11 +110,9 @@ def test_a_wrong_profile_is_refused(
         params.read_params(write(tmp_path, text), notebooks)
 
 
-def test_an_absent_profile_names_its_neighbour(
-    tmp_path: Path, notebooks: dict[str, Path]
-) -> None:
+def test_an_absent_profile_names_its_neighbour(tmp_path: Path, notebooks: dict[str, Path]) -> None:
     write(tmp_path, "")
-    with pytest.raises(ParamError, match=r"demmo.yaml: no such parameter file, did you mean 'demo"):
+    with pytest.raises(ParamError, match=r"demmo.yaml: no such .*, did you mean 'demo"):
         params.read_params(tmp_path / "demmo.yaml", notebooks)
 
 

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-WORK = '''
+import pandas as pd
+
+from aegis.tables import SCHEMAS, Run
+
+WORK = """
 import os
 import time
 
@@ -43,9 +47,9 @@ def halve(item, settings, run):
     path = run.turn_path("converted", item["id"], "whole")
     written = write_wav(path, sound)
     return {"n": written.n_samples, "files": {run.relative(path): written.sha256}}
-'''
+"""
 
-HEAD = '''# ---
+HEAD = """# ---
 # jupyter:
 #   jupytext:
 #     text_representation: {extension: .py, format_name: percent}
@@ -55,11 +59,11 @@ HEAD = '''# ---
 # %% [markdown]
 # # Toy {#sec-toy}
 
-'''
+"""
 
 CORPORA = (
     HEAD
-    + '''# %% tags=["parameters"]
+    + """# %% tags=["parameters"]
 run_name: str = "toy"  # the run
 n_items: int = 4  # tones to make
 silent: str | None = None  # recording that holds nothing
@@ -98,12 +102,12 @@ for name in set(stage.wiring.writes) - {"recordings"}:
 
 # %%
 stage.done()
-'''
+"""
 )
 
 TRANSCRIBE = (
     HEAD
-    + '''# %% tags=["parameters"]
+    + """# %% tags=["parameters"]
 run_name: str = "toy"  # the run
 ending: str = "well"  # how the notebook ends: well, dead, exit, error, early
 sleep_s: float = 0.0  # time that a half takes
@@ -146,12 +150,12 @@ for name in set(stage.wiring.writes) - {"turn_times"}:
 # %%
 if ending != "early":
     stage.done()
-'''
+"""
 )
 
 CONTRASTS = (
     HEAD
-    + '''# %% tags=["parameters"]
+    + """# %% tags=["parameters"]
 run_name: str = "toy"  # the run
 
 # %%
@@ -175,7 +179,7 @@ for name in set(stage.wiring.writes) - {"claims"}:
 
 # %%
 stage.done()
-'''
+"""
 )
 
 PARAMS = """title: A toy study
@@ -192,3 +196,15 @@ def write_toy(folder: Path) -> None:
     notebooks = {"00_corpora": CORPORA, "01_transcribe": TRANSCRIBE, "13_contrasts": CONTRASTS}
     for name, text in notebooks.items():
         (folder / "notebooks" / f"{name}.py").write_text(text)
+
+
+def tables_of(run: Run) -> dict[str, pd.DataFrame]:
+    """All tables of a run."""
+    return {name: run.read(name) for name in SCHEMAS if run.has(name)}
+
+
+def assert_same_tables(first: Run, second: Run) -> None:
+    a, b = tables_of(first), tables_of(second)
+    assert a.keys() == b.keys()
+    for name, table in a.items():
+        pd.testing.assert_frame_equal(table, b[name])
