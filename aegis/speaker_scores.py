@@ -4,24 +4,58 @@ Unit: one recording; the scores are sums (seconds, words) that are pooled over
 recordings, never averaged ratios. Speaker names of hypothesis and truth are matched
 one to one so that the score is best. No collar, overlap included.
 
-Functions: :func:`score_diarization`, :func:`score_attribution`.
+Functions: :func:`read_rttm`, :func:`score_diarization`, :func:`score_attribution`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from aegis.errors import ManifestError
+
 LONGEST_PAUSE_S = 0.2
 """Pauses longer than this are cut out of the reference."""
 
 
+def read_rttm(path: Path) -> pd.DataFrame:
+    """Stretches of an RTTM file: recording_id, speaker, start_s, end_s.
+
+    Raises
+    ------
+    ManifestError
+        A SPEAKER line has too few fields, no number where one should be, or no positive
+        length; the message has the line.
+    """
+    rows = []
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
+        fields = line.split()
+        if not fields or fields[0] != "SPEAKER":
+            continue
+        try:
+            start, length = float(fields[3]), float(fields[4])
+            rows.append((fields[1], fields[7], start, start + length))
+        except (IndexError, ValueError) as error:
+            raise ManifestError(
+                f"{path.name}, line {number}: not an RTTM line ({error})"
+            ) from error
+        if not (start >= 0 and length > 0):
+            raise ManifestError(f"{path.name}, line {number}: start {start}, length {length}")
+    return pd.DataFrame(rows, columns=["recording_id", "speaker", "start_s", "end_s"])
+
+
 def score_diarization(
-    stretches: pd.DataFrame, gold: pd.DataFrame, recordings: Iterable[str] | None = None
+    stretches: pd.DataFrame,
+    gold: pd.DataFrame,
+    recordings: Iterable[str] | None = None,
+    collar_s: float = 0.0,
+    skip_overlap: bool = False,
+    pause_s: float = LONGEST_PAUSE_S,
 ) -> pd.DataFrame:
     """Diarization errors in seconds, one row a recording of ``gold``.
 
@@ -34,6 +68,12 @@ def score_diarization(
         pauses of up to 0.2 s; rows without times are left out.
     recordings
         Ids to score; all of ``gold`` when omitted.
+    collar_s, skip_overlap
+        Seconds around reference edges (both sides together) and overlap left out: not in
+        this study, but in published values.
+    pause_s
+        Pauses of one speaker in ``gold`` up to this are closed; ``-inf`` leaves touching
+        stretches apart, each with a collar of its own.
 
     Returns
     -------
@@ -46,9 +86,9 @@ def score_diarization(
     wanted = sorted(set(gold["recording_id"])) if recordings is None else list(recordings)
     rows = []
     for recording_id in wanted:
-        reference = annotation(gold[gold["recording_id"] == recording_id], LONGEST_PAUSE_S)
+        reference = annotation(gold[gold["recording_id"] == recording_id], pause_s)
         found = annotation(stretches[stretches["recording_id"] == recording_id], 0.0)
-        metric = DiarizationErrorRate(collar=0.0, skip_overlap=False)
+        metric = DiarizationErrorRate(collar=collar_s, skip_overlap=skip_overlap)
         extent = reference.get_timeline().union(found.get_timeline()).extent()
         parts = metric(reference, found, uem=extent, detailed=True)
         rows.append(
