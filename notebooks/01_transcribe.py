@@ -12,7 +12,7 @@
 # attributed to speakers one by one, so a recogniser's segment across a change of speaker is
 # split. Speech that voice activity finds and no turn covers has not been screened for
 # identifiers; its seconds are counted. Recordings with a speaker in each channel need no
-# diarization. The paper transcribes with WhisperX large-v3 and a pyannote pipeline.
+# diarization. The paper transcribes with faster-whisper large-v3 and diarizes with pyannote 3.1.
 
 # %% tags=["parameters"]
 run_name: str = "demo"  # the run whose tables are read and written

@@ -11,8 +11,8 @@
 # Everything is transcribed afresh: the originals (a control for the recogniser's own noise),
 # each condition's whole conversations, and each rendered turn that holds one edit alone. In
 # these transcripts code searches literally, on canonical forms, for the replacement and for the
-# original. The paper reports 81.36 % and 95.01 % realised replacements and 1.50 % and 0.83 %
-# retained originals for its two renderers, judged by a language model.
+# original. The paper, with a language model as judge, counts 453 of 601 replacements realised
+# (75.37 %) and 21 originals retained for VoiceCraft, 535 (89.02 %) and 28 for F5-TTS.
 
 # %% tags=["parameters"]
 run_name: str = "demo"  # the run whose tables are read and written
@@ -114,9 +114,8 @@ so.Plot(status.reset_index(), x="condition", y="edits", color="original_status")
 
 # %%
 def share(own: pd.DataFrame, column: str, value: str) -> str:
-    """`3 of 40 (7.5 %)`."""
-    count = int((own[column] == value).sum())
-    return f"{count} of {len(own)} ({report.percent(count, len(own))})"
+    """`3/40 (7.5 %)`."""
+    return report.percent(int((own[column] == value).sum()), len(own))
 
 
 lines = [
