@@ -16,7 +16,7 @@
 
 # %% tags=["parameters"]
 run_name: str = "demo"  # the run whose tables are read and written
-asr: str = "whisper-base"  # transcriber (paper: WhisperX large-v3)
+asr: str = "whisper-base"  # transcriber (paper: faster-whisper large-v3)
 diarizer: str = "pyannote-segmentation"  # or "window-clustering"
 known_speakers: bool = True  # use the declared number of speakers where there is one
 longest_turn_s: float = 11.0  # longer turns are divided at sentence ends
