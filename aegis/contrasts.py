@@ -10,7 +10,7 @@ what they could change is shown by bounds. Differences are ``condition_b`` minus
 Functions: :func:`lexical_contrasts`, :func:`word_error_contrasts`,
 :func:`linkage_contrasts`, :func:`absent_contrasts`, :func:`adjust_families`;
 :func:`lexical_claims`, :func:`word_error_claims`, :func:`linkage_claims`,
-:func:`population_claims`.
+:func:`contrast_claims`, :func:`population_claims`.
 """
 
 from __future__ import annotations
@@ -265,6 +265,17 @@ def lexical_bounds(matches: pd.DataFrame, endpoint: str) -> Bounds:
     return stats.difference_bounds(a, b, len(shared))
 
 
+def describe_limits(matches: pd.DataFrame, endpoint: str) -> Row:
+    """Bounds of a renderer contrast, and the difference that a study of this size would find."""
+    bounds = lexical_bounds(matches, endpoint)
+    a, b, recordings = pair_outcomes(focused(matches), endpoint, RENDERERS)
+    least = stats.minimal_detectable_difference(b - a, recordings) if len(a) else math.nan
+    return {
+        "endpoint": endpoint, "items": bounds.n_items, "unresolved": bounds.n_unresolved,
+        "bound_low": bounds.low, "bound_high": bounds.high, "detectable": least,
+    }  # fmt: skip
+
+
 def word_error_claims(scores: pd.DataFrame, draws: Draws, n_draws: int) -> list[Row]:
     """Corpus WER by condition and reference; recordings without a score are unknown."""
     rows = []
@@ -302,6 +313,22 @@ def linkage_claims(linkage: pd.DataFrame, eligibility: pd.DataFrame) -> list[Row
             f"eer_{name}", label, estimate, math.nan, row["n_target"] + row["n_nontarget"],
             *counts,
         ))  # fmt: skip
+    return rows
+
+
+def contrast_claims(contrasts: pd.DataFrame) -> list[Row]:
+    """Each contrast as a claim under its own id; the value is a difference of shares."""
+    rows = []
+    for row in contrasts.to_dict("records"):
+        estimate = Estimate(
+            _number(row["estimate"]), _number(row["ci_low"]), _number(row["ci_high"]),
+            status=row["status"], reason=None if pd.isna(row["reason"]) else row["reason"],
+        )  # fmt: skip
+        label = f"{row['endpoint']}, {row['condition_b']} minus {row['condition_a']}"
+        items = float(row["n_items"])
+        rows.append(
+            claim_row(row["contrast_id"], label, estimate, math.nan, items, unit="difference")
+        )
     return rows
 
 

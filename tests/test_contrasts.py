@@ -57,6 +57,9 @@ def test_failures_stay_in_the_denominator_as_unknown() -> None:
     realised = rows["realised_renderer_a"]
     assert (realised["numerator"], realised["denominator"], realised["unknown"]) == (2, 4, 1)
     assert rows["uncertain_renderer_b"]["numerator"] == 1
+    limits = contrasts.describe_limits(HAND, "realised")
+    assert (limits["items"], limits["unresolved"]) == (4, 2)
+    assert limits["detectable"] > 0.25
     bounds = contrasts.lexical_bounds(HAND, "realised")
     # a: 2 realised, 1 open; b: 3 realised, 1 open.
     assert (bounds.low, bounds.high) == (pytest.approx(0.0), pytest.approx(0.5))
@@ -172,8 +175,10 @@ def test_all_rows_pass_their_schemas(run: Run) -> None:
     )
     rows += contrasts.linkage_contrasts(run.read("trials"), draws, 50)
     rows += contrasts.absent_contrasts(["08_extract_facts"])
-    check_table("contrasts", pd.DataFrame(contrasts.adjust_families(rows)))
-    claims = contrasts.lexical_claims(run.read("lexical_matches"), draws, 50)
+    table = check_table("contrasts", pd.DataFrame(contrasts.adjust_families(rows)))
+    claims = contrasts.contrast_claims(table)
+    assert len(claims) == len(rows)
+    claims += contrasts.lexical_claims(run.read("lexical_matches"), draws, 50)
     claims += contrasts.word_error_claims(run.read("transcript_scores"), draws, 50)
     claims += contrasts.linkage_claims(run.read("linkage"), run.read("eligibility"))
     names = ("recordings", "profiles", "turns", "edits", "regions", "reconstructions")
