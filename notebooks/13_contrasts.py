@@ -139,7 +139,7 @@ shown = [
     shares.get((end, name), "none") for end in contrasts.LEXICAL for name in contrasts.RENDERERS
 ]
 edited = [
-    f"{contrasts.show(row.estimate)} points ({row.endpoint.split('(')[1][:-11]}, {row.n_items} profiles)"
+    f"{contrasts.show(row.estimate)} points on {row.n_items} profiles, {row.endpoint.split()[2]}"
     for row in table.itertuples()
     if row.endpoint.startswith("eer edited_region") and row.status == "ok"
 ]
