@@ -25,7 +25,7 @@ import filelock
 
 from aegis import receipts
 from aegis.audio import write_bytes
-from aegis.cluster import local_cluster
+from aegis.cluster import local_cluster, stop_when_full
 from aegis.errors import ParamError, RunLocked, StageFailed, TableError
 from aegis.monitor import Monitor
 from aegis.params import StudyParams, Value, read_declarations, read_params
@@ -73,10 +73,10 @@ STAGES: dict[str, Wiring] = {wiring.name: wiring for wiring in [
             f" timeline {_GOLD}",
             "transcripts turn_transcripts lexical_matches transcript_scores"),
     _wiring("10_judge_facts", "recordings turns facts actions chronology transcripts turn_transcripts reconstructions",
-            "fact_verdicts endpoint_verdicts"),
+            "fact_verdicts endpoint_verdicts verdict_evidence"),
     _wiring("11_judge_edits",
             "recordings turns edits regions rendered reconstructions timeline transcripts turn_transcripts"
-            " lexical_matches", "edit_verdicts"),
+            " lexical_matches", "edit_verdicts edit_evidence"),
     _wiring("12_linkage",
             "recordings turns profiles profile_embeddings voices voice_embeddings assignments converted edits regions"
             " rendered reconstructions timeline", "trials eligibility linkage"),
@@ -363,6 +363,9 @@ def execute_notebook(
             problem = f"{error.ename}: {error.evalue}"
         except RuntimeError as error:  # nbclient's DeadKernelError and start-up failures
             problem = f"the kernel died ({error})"
+        except OSError as error:
+            stop_when_full(error, run.root)
+            raise
     receipt = receipts.read_receipt(run, name) or {}
     if not problem and receipt.get("token") != token:
         problem = "it ended without its receipt"

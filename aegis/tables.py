@@ -187,6 +187,60 @@ SCHEMAS: dict[str, Schema] = {
         _schema("linkage", "one equal error rate", "public", "protocol condition region_kind backend orientation",
                 "protocol:str condition:str region_kind:str backend:str orientation:str eer:float? ci_low:float?"
                 " ci_high:float? n_target:int n_nontarget:int n_clusters:int n_draws:int n_dropped:int" + _FATE),
+        # 08_extract_facts
+        _schema("facts", "one clinical fact (CAP) of the frozen inventory", "secret", "fact_id",
+                "fact_id:str recording_id:str fact_index:int turn_id:str turn_index:int question_turn_id:str?"
+                " language:str role:str text:str evidence:str importance:str polarity:str temporality:str"
+                " certainty:str actor:str modifiers:str action_id:str?"),
+        _schema("actions", "one clinical action: who does what, how far it is", "secret", "action_id",
+                "action_id:str recording_id:str turn_id:str turn_index:int actor:str action:str state:str timing:str?"
+                " plan:bool evidence:str"),
+        _schema("chronology", "one temporal relation, revision or final state", "secret", "relation_id",
+                "relation_id:str recording_id:str turn_id:str turn_index:int relation:str first:str second:str"
+                " evidence:str"),
+        _schema("inventory_summary", "one recording's frozen inventory", "public", "recording_id",
+                "recording_id:str language:str? extractor:str n_facts:int n_critical:int n_major:int n_minor:int"
+                " n_negated:int n_actions:int n_relations:int inventory_sha256:str?" + _FATE),
+        # 10_judge_facts
+        _schema("fact_verdicts", "one fact judged in one condition; label is absent where it is not observed",
+                "public", "fact_id condition judge order",
+                "fact_id:str condition:str judge:str order:str recording_id:str importance:str polarity:str"
+                " label:str? attempts:int prompt_sha256:str? request_sha256:str? reply_sha256:str?" + _FATE),
+        _schema("endpoint_verdicts", "one action, role, relation or final state judged, an unsupported addition, or a"
+                " conversation-level endpoint", "public", "item_id kind condition judge order",
+                "item_id:str kind:str condition:str judge:str order:str recording_id:str label:str? n_items:int"
+                + _FATE),
+        _schema("verdict_evidence", "literal evidence behind a verdict of 10_judge_facts", "secret",
+                "item_id kind condition judge order",
+                "item_id:str kind:str condition:str judge:str order:str evidence:str? note:str?"),
+        # 11_judge_edits
+        _schema("edit_verdicts", "one focused intention judged in one renderer", "public",
+                "intention_id condition judge order",
+                "intention_id:str condition:str judge:str order:str recording_id:str category:str"
+                " source_present:str? replacement_status:str? original_status:str? planned_text_holds_original:bool"
+                " attempts:int prompt_sha256:str? request_sha256:str? reply_sha256:str?" + _FATE),
+        _schema("edit_evidence", "literal evidence behind a verdict of 11_judge_edits", "secret",
+                "intention_id condition judge order",
+                "intention_id:str condition:str judge:str order:str replacement_evidence:str? original_evidence:str?"),
+        # appendices G, I, J
+        _schema("qualification", "one qualification case in one order, or a gate (case_id gate:...)", "public",
+                "judge suite case_id order",
+                "judge:str suite:str case_id:str order:str language:str? perturbation:str? harmful:bool?"
+                " expected:str? label:str? passed:bool?" + _FATE),
+        _schema("second_verdicts", "one sampled fact judged by a second judge in one order", "public",
+                "fact_id condition judge order",
+                "fact_id:str condition:str judge:str order:str recording_id:str importance:str label:str?"
+                " attempts:int prompt_sha256:str? request_sha256:str? reply_sha256:str?" + _FATE),
+        _schema("notes", "one note written from one condition's transcript alone", "secret",
+                "recording_id condition writer",
+                "recording_id:str condition:str writer:str note_id:str text:str? attempts:int" + _FATE),
+        _schema("note_verdicts", "one fact judged in the pair of source note and condition note", "public",
+                "fact_id condition judge",
+                "fact_id:str condition:str judge:str recording_id:str importance:str source_included:bool? label:str?"
+                " n_unsupported:int?" + _FATE),
+        _schema("acoustics", "one measure of one recording in one condition", "public",
+                "recording_id condition measure",
+                "recording_id:str condition:str measure:str value:float? unit:str" + _FATE),
         # 13_contrasts
         _schema("contrasts", "one paired contrast", "public", "contrast_id",
                 "contrast_id:str endpoint:str condition_a:str condition_b:str estimate:float? ci_low:float?"
