@@ -8,8 +8,8 @@ surface is
   are grouped in another way);
 - found as a *spelling variant* when it has no digits, at least four letters, sounds the
   same (equal :func:`sound_key`) and at least three quarters of its letters agree;
-- *near* when a word that the planned text does not explain shares most of its letters,
-  or when more than half of an identifier's digits stand in one run. Near is uncertain:
+- *near* when a word that the planned text does not explain shares most of its letters
+  or its sound, or when more than half of an identifier's digits stand in one run. Near is uncertain:
   neither realised nor not, neither retained nor absent.
 
 Whether the planned text itself still holds the original is reported beside a retained
@@ -100,7 +100,9 @@ def _nearer_to_replacement(found: Found, original: str, replacement: str, langua
 
 def find_surface(surface: str, text: str, planned: str, language: str) -> Found:
     """Look for a surface in a text; words that ``planned`` explains cannot be near misses."""
-    wanted, tokens = canonical(surface, language), canonical(text, language).split()
+    # "the 4th of June" is a date whose article is no part of it.
+    wanted = re.sub(r"^(the|le|la) (?=\S*\d)", "", canonical(surface, language))
+    tokens = canonical(text, language).split()
     if not wanted or not tokens:
         return Found("none")
     place = _token_run(wanted.split(), tokens)
@@ -149,18 +151,18 @@ def _near_words(wanted: str, tokens: Sequence[str], planned: Sequence[str]) -> F
     best, found = 0.0, Found("none")
     for size in range(max(1, n - 1), n + 2):
         for i in range(len(tokens) - size + 1):
-            if all(explained[i : i + size]):
+            if explained[i] or explained[i + size - 1]:
                 continue
             window = " ".join(tokens[i : i + size])
             spelled = letters(window)
             matcher = SequenceMatcher(None, target, spelled, autojunk=False)
-            if not spelled or matcher.real_quick_ratio() < NEAR_SIMILARITY:
+            same_sound = sound_key(window) == key and len(target) >= VARIANT_LETTERS
+            if not spelled or (matcher.quick_ratio() < NEAR_SIMILARITY and not same_sound):
                 continue
             similarity = matcher.ratio()
-            same_sound = sound_key(window) == key and len(target) >= VARIANT_LETTERS
             if target == spelled or (same_sound and similarity >= VARIANT_SIMILARITY):
                 return Found("variant", window, i, i + size)
-            if similarity > best and similarity >= NEAR_SIMILARITY:
+            if similarity > best and (similarity >= NEAR_SIMILARITY or same_sound):
                 best, found = similarity, Found("near", window, i, i + size)
     return found
 

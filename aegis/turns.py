@@ -22,7 +22,12 @@ from aegis.errors import ItemError
 from aegis.tables import content_id
 from aegis.words import LATE_S, HeardWord, covered_seconds
 
-SENTENCE_END = re.compile(r"[.?!…][\"'»”)]*$")
+TITLES = ("Dr", "Mr", "Mrs", "Ms", "St", "Prof", "M")
+SENTENCE_END = re.compile(
+    "".join(rf"(?<!\b{title})" for title in TITLES) + r"[.?!…][\"'»”)]*$"
+)
+    r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bM)[.?!…][\"'»”)]*$"
+)
 CLAUSE_END = re.compile(r"[,;:][\"'»”)]*$")
 
 
@@ -111,7 +116,7 @@ def _speaker_of(
 
 
 def snap_changes(
-    words: Sequence[HeardWord], furthest_s: float = 0.7, most_words: int = 2
+    words: Sequence[HeardWord], furthest_s: float = 0.8, most_words: int = 2
 ) -> list[HeardWord]:
     """Move a change of speaker to the end of a sentence that is one or two words away.
 
