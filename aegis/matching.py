@@ -9,8 +9,8 @@ surface is
 - found as a *spelling variant* when it has no digits, at least four letters, sounds the
   same (equal :func:`sound_key`) and at least three quarters of its letters agree;
 - *near* when a word that the planned text does not explain shares most of its letters
-  or its sound, or when more than half of an identifier's digits stand in one run. Near is uncertain:
-  neither realised nor not, neither retained nor absent.
+  or its sound, or when more than half of an identifier's digits stand in one run. Near
+  is uncertain: neither realised nor not, neither retained nor absent.
 
 Whether the planned text itself still holds the original is reported beside a retained
 case; the denominator is never corrected.

@@ -23,11 +23,7 @@ from aegis.tables import content_id
 from aegis.words import LATE_S, HeardWord, covered_seconds
 
 TITLES = ("Dr", "Mr", "Mrs", "Ms", "St", "Prof", "M")
-SENTENCE_END = re.compile(
-    "".join(rf"(?<!\b{title})" for title in TITLES) + r"[.?!…][\"'»”)]*$"
-)
-    r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bM)[.?!…][\"'»”)]*$"
-)
+SENTENCE_END = re.compile("".join(rf"(?<!\b{title})" for title in TITLES) + r"[.?!…][\"'»”)]*$")
 CLAUSE_END = re.compile(r"[,;:][\"'»”)]*$")
 
 
