@@ -254,7 +254,7 @@ def test_sign_flip_counts_ties_in_spite_of_rounding() -> None:
     assert result.p == pytest.approx(0.25, abs=0.02)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_equals_statsmodels(p_values: list[float]) -> None:
     named = {f"t{index}": p for index, p in enumerate(p_values)}
