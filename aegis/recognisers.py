@@ -140,7 +140,8 @@ def _trimmed(text: str, start: int, end: int, language: str) -> tuple[int, int]:
     while start < end and text[start] in " ,.-/":
         start += 1
     last = re.search(r"[\s,.\-]+([A-Za-z])$", text[start:end])
-    if last and last[1].casefold() in edge and not last[1].isupper():
+    stray = last is not None and re.search(r"\d{3}\W+[a-z]$", text[start:end]) is not None
+    if last and (last[1].casefold() in edge or stray) and not last[1].isupper():
         end = start + last.start()
     last = re.search(r"[\s,.\-]+(?:and|et|o|oh|a|I)$", text[start:end])
     if last and last.group().strip(" ,.-").casefold() not in ("o", "oh"):
@@ -156,14 +157,14 @@ _LABELS: dict[str, list[tuple[str, str]]] = {
         ("VEHICLE", r"licen[cs]e plate|number plate|\bplates?\b|\bvin\b|vehicle|\breg(?:istration)?\b(?: number)?|\bmy car\b"),
         ("DEVICE", r"serial|device|pacemaker (?:number|id|model)|implant (?:number|id)|pump (?:number|id)|\budi\b"),
         ("MRN", r"medical record|\bmrn\b|\bmr ?#|record (?:number|no\b|#|id)|\brecords? is\b|chart (?:number|no\b|#|id)|hospital number"
-                r"|patient (?:number|id|identifier|no\b|#)|\bnhs (?:number|no\b)|\bfile number|case file|\bchart\b|(?:her|his|my|your|the) record\b|\bpatient #"),
+                r"|\bemr\b|med\.? ?rec\w*\.?|patient (?:number|id|identifier|no\b|#)|\bnhs (?:number|no\b)|\bfile number|case file|\bchart\b|(?:her|his|my|your|the) record\b|\bpatient #"),
         ("HEALTH_PLAN", r"health plan|\bplan (?:number|id|no)|\bmember(?:ship)?\b(?: number| id| no| #)?|polic(?:y|ies)|\binsurance\b|beneficiary|medicare"
-                        r"|medicaid|subscriber|group number|\bhpbn?\b|\bhealth card|\bcoverage id|\bplan\b(?=:| #| id)"),
+                        r"|medicaid|subscriber|group number|\bhp?bn?\b|\bhpn\b|\binsur\w*|\bins\b|\bhic?n?\b(?=[ #:])|\bhealth card|\bcoverage id|\bplan\b(?=:| #| id)"),
         ("ACCOUNT", r"account|\bacct\b|\biban\b|credit card|debit card|\bcard number|invoice|\bbill(?:ing)?\b|routing|sort code|bank"),
         ("LICENSE", r"licen[cs]e|certificate|\bdea\b|\bnpi\b|\bgmc\b|passport|permit"),
         ("BIOMETRIC", r"fingerprint|voice ?print|retina|iris scan|face ?id\b|biometric"),
         ("IP", r"\bip address"),
-        ("PHONE", r"phone|mobile|\bcell\b|telephone|\bcall (?:me|us|him|her|them)\b|\bcall back|call(?:ed)? (?:on|at)\b|reach (?:me|us|him|her|you)"
+        ("PHONE", r"phone|mobile|\bcell\b(?! count| blood|s\b)|telephone|\bcall (?:me|us|him|her|them)\b|\bcall back|call(?:ed)? (?:on|at)\b|reach (?:me|us|him|her|you)"
                   r"|ring (?:me|us|him|her)|\btext (?:me|us|him|her)\b|\bcontact\b|landline|pager|extension|\bring\b|\bdial\b|\btel\b|\bcall\b"),
         ("LOCATION", r"zip|postcode|post code|postal code"),
         ("UNIQUE_ID", r"\bid\b|identifier|identification|reference|study (?:number|id)|trial|participant|subject (?:number|id|no)"
@@ -198,18 +199,21 @@ def _labels(language: str) -> list[tuple[str, re.Pattern[str]]]:
 
 def _nearest_label(text: str, language: str) -> tuple[str, int] | None:
     """The label that ends last in a text and how many characters follow it."""
-    best: tuple[int, int, str] | None = None
-    for rank, (category, pattern) in enumerate(_labels(language)):
-        for match in pattern.finditer(text):
-            key = (match.end(), -rank, category)
-            if best is None or key > best or _covers(match, best):
-                best = key
-    return (best[2], len(text) - best[0]) if best else None
-
-
-def _covers(match: re.Match[str], best: tuple[int, int, str]) -> bool:
-    """A longer label that contains the best one so far ("fax number" over "number")."""
-    return match.start() < best[0] <= match.end() and len(match.group()) > 6
+    found = [
+        (match.end(), match.end() - match.start(), -rank, category)
+        for rank, (category, pattern) in enumerate(_labels(language))
+        for match in pattern.finditer(text)
+    ]
+    if not found:
+        return None
+    end, length, _, category = max(found)
+    if category in ("UNIQUE_ID", "PHONE", "LICENSE"):  # "insurance ID", "fax number": the specific word wins
+        near = [f for f in found if f[3] != "UNIQUE_ID" and f is not found and end - length - 3 <= f[0] <= end]
+        category = max(near)[3] if category == "UNIQUE_ID" and near else category
+    overlapping = [f for f in found if f[0] - f[1] < end <= f[0] and f[1] > length]
+    if overlapping:
+        category = max(overlapping, key=lambda f: f[1])[3]
+    return category, len(text) - end
 
 
 _QUESTION = re.compile(r"\?|\b(?:can|could|may|what|which|confirm|give|tell|have you got|do you have|please|quel(?:le)?|pouvez|donnez|"
@@ -334,6 +338,8 @@ def _continues(views: Sequence[View], since: int, index: int) -> bool:
 
 def _by_form(raw: str, run: Run, language: str) -> tuple[str, str, float] | None:
     digits = run.value
+    if re.search(r"\w[.?!] ", raw):  # numbers over several sentences: counting, not one number
+        return None
     if not digits.isdigit():
         if re.fullmatch(r"[a-z]{1,2}\d[a-z\d]?\d[a-z]{2}", digits) and language == "en":
             return "LOCATION", "postcode", 0.9
@@ -360,7 +366,7 @@ def _by_form(raw: str, run: Run, language: str) -> tuple[str, str, float] | None
         return "PHONE", "form", 0.75
     if len(digits) >= 15 and len(digits) <= 16 and grouped:
         return "ACCOUNT", "form", 0.7
-    if len(digits) >= 7 and not re.search(r"\w[.?!] ", raw):
+    if len(digits) >= 7:
         return "UNIQUE_ID", "form", 0.6
     pairs = zip(digits, digits[1:], strict=False)
     counting = all((int(b) - int(a)) % 10 in (1, 9) for a, b in pairs)
@@ -419,7 +425,7 @@ def _date_patterns(language: str) -> list[tuple[re.Pattern[str], float]]:
         patterns.append(rf"(?<![\w-]){day}\s+of\s+the\s+{nth}{tail}(?!\w)")
     patterns.append(rf"(?<!\w){month}\s*(?:,|of)?\s*{year}(?!\w)")
     numeric = r"(?<![\w./-])(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|(?:0?[1-9]|[12]\d|3[01])([-/.])(?:0?[1-9]|[12]\d|3[01])\2(?:\d{4}|\d{2}))(?![\w/-]|\.\d)"
-    return [(re.compile(x, FLAGS), 0.97 if x == numeric else 0.95) for x in [*patterns, numeric]]
+    return [(re.compile(x, FLAGS), 0.97 if x == numeric else 0.96) for x in [*patterns, numeric]]
 
 
 _LONE_MONTH = {
@@ -773,7 +779,7 @@ def _streets_fr(view: View, is_common: IsCommon) -> Iterator[Found]:
         start = match.start() + (len("au ") if match.group().casefold().startswith("au ") else 0)
         if not match[1] and not view.cased:
             continue
-        if match[1] or not re.match(
+        if (match[1] and not re.match(r"une?\s", match[1], FLAGS)) or not re.match(
             r"place|cours|route|passage|square|villa", match.group(), FLAGS
         ):
             yield Found(view.index, start, match.end(), "LOCATION", "street", 0.9)
@@ -788,6 +794,8 @@ def _facilities_en(view: View, is_common: IsCommon) -> Iterator[Found]:
             if _facility_name(match[1], match[2], is_common):
                 start = match.start() + _leading(match[1])
                 yield Found(view.index, start, match.end(), "LOCATION", "facility", 0.9)
+        for match in re.finditer(r"(?<!\w)(?:Children's|Women's) Hospital (?:of )?[A-Z]\w+(?: [A-Z]\w+)?|(?<!\w)(?:County|City) General(?!\w)", text):
+            yield Found(view.index, match.start(), match.end(), "LOCATION", "facility", 0.9)
         for match in re.finditer(
             r"(?<!\w)(?:[Ss]t|[Ss]aint|Mt|Mount|Our Lady)\.?\s+(?:of\s+)?[A-Z][a-z]+(?:'s)?(?!\w)",
             text,
@@ -821,6 +829,8 @@ def _facility_name(words: str, head: str, is_common: IsCommon) -> bool:
         return False
     strong = re.fullmatch(_STRONG_FACILITY, head, FLAGS) is not None
     telling = [w for w in names if w not in _NOT_FACILITY and w not in ("of", "&", "for", "de")]
+    if names and names[0].removesuffix("'s") in ("children", "women", "county") and len(names) > 1:
+        return True
     if not telling:
         return (
             bool(names)
@@ -900,6 +910,7 @@ def _towns(view: View, language: str, is_common: IsCommon) -> Iterator[Found]:
         if (
             not risky
             or (cue and view.cased)
+            or re.match(r"\s+(?:branch|office|area|clinic|facility|campus|site)\b", text[match.end() :])
             or (
                 cue
                 and re.search(
@@ -911,7 +922,7 @@ def _towns(view: View, language: str, is_common: IsCommon) -> Iterator[Found]:
     yield from _named_places(view, language, is_common)
     cue = {
         "en": r"\b(?:(?:i'm|we're|they're|he's|she's) in\s+|(?:live[sd]?|living|moved|grew up|born|resid(?:es?|ing)|staying|based|travel(?:led|ed)?|drove|flew|home)\s+(?:over\s+|back\s+|out\s+)?(?:in|to|from|near|at)\s+)",
-        "fr": r"\b(?:habit\w+|vi[st]\w*|née?|résid\w+|déménag\w+|réside\w*|logée?|viens|venue?|demeurant)\s+(?:à|près de|vers|de|d')\s*",
+        "fr": r"\b(?:habit\w+|vi[st]\w*|née?|résid\w+|déménag\w+|réside\w*|logée?|viens|venue?|demeurant)\s+(?:(?:à|près de|vers|de)\s+|d')",
     }[language]
     name = (
         r"((?-i:[A-ZÀ-Ý])[\w'À-ÿ-]+(?:[\s-]+(?-i:[A-ZÀ-Ý])[\w'À-ÿ-]+){0,2})"
@@ -983,6 +994,8 @@ def _unknown_place(name: str, is_common: IsCommon) -> bool:
     if name.casefold() in places() or words[0] in places() or words[0] in _NOT_NAMES:
         return False
     people = all(w in first_names("en") or w in first_names("fr") for w in words)
+    if len(words) > 1 and not people and not any(w in _NOT_NAMES for w in words):
+        return not name.isupper()
     return not people and not is_common(words[0]) and not name.isupper()
 
 
@@ -1026,7 +1039,7 @@ _NOT_NAMES = set(
     " je tu il elle on nous vous ils elles le la les un une des de du et ou mais donc or ni car ce cette ça c'est oui non bonjour bonsoir merci"
     " lundi mardi mercredi jeudi vendredi samedi dimanche janvier février mars avril mai juin juillet août septembre octobre novembre décembre"
     " alors voilà bien très d'accord monsieur madame docteur mademoiselle samu smur"
-    " heu euh hein ben bah beh bon hum mhm mhmm mmm hmm yep yup nope nah uhh umm ouais ok okay wow oops huh"
+    " heu euh hein ben bah beh bon hum mhm mhmm mmm hmm yep yup nope nah uhh umm ouais ok okay wow oops huh allo allô said says told samu du"
     " covid sw nw se ne".split()
 )
 
@@ -1111,9 +1124,13 @@ def names_found(views: Sequence[View], language: str, is_common: IsCommon) -> It
                 match[1],
                 FLAGS,
             )
-            found = _name_after(view, match.end(), is_common, trusted=not kin)
+            initial = re.match(r"[A-Z]\.\s?(?=[A-Z])", view.text[match.end() :])
+            after = match.end() + (initial.end() if initial else 0)
+            found = _name_after(view, after, is_common, trusted=not kin)
             if found and (view.cased or not kin):
-                yield Found(view.index, *found, "NAME", "title", 0.95)
+                yield Found(view.index, match.end(), found[1], "NAME", "title", 0.95)
+            elif re.match(r"[A-HJ-Z]\.(?=\W|$)", view.text[match.end() :]) and not kin:
+                yield Found(view.index, match.end(), match.end() + 2, "NAME", "title", 0.9)
         for match in cue.finditer(view.text):
             strong = re.search(_STRONG_CUE[language], match[1], FLAGS) is not None
             kin = re.match(_KIN[language], match[1], FLAGS) is not None
@@ -1179,6 +1196,7 @@ def _answers(views: Sequence[View], language: str, is_common: IsCommon) -> Itera
     spelled = re.compile(
         r"(?<![\w'])(?:[A-Za-zÀ-ÿ](?:\s+(?:as in|for|comme)\s+\w+)?(?:\s*[-,.]\s*|\s+)){2,}[A-Za-zÀ-ÿ](?:\s+(?:as in|for|comme)\s+\w+)?(?![\w'])"
     )
+    number = re.compile(rf"\W*(?:\d|(?:{_NUMBER_WORDS[language]})(?!\w))", FLAGS)
     for view in views:
         previous = views[view.index - 1] if view.index else None
         asked = (
@@ -1196,6 +1214,8 @@ def _answers(views: Sequence[View], language: str, is_common: IsCommon) -> Itera
                 (asked or told)
                 and len(letters) >= 3
                 and plain
+                and not number.match(view.text[match.end() :])
+                and len(set(letters)) > 1
                 and letters not in ("ecg", "ekg", "mri", "uti", "nhs", "irm", "samu")
             ):
                 yield Found(view.index, match.start(), match.end(), "NAME", "spelled", 0.85)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from aegis.engines import EngineInfo, Mention, TurnText, register
-from aegis.canonical import canonical
+from aegis.canonical import canonical, months
 from aegis.errors import EngineUnavailable
 from aegis.lexicon import (
     cities,
@@ -243,6 +243,7 @@ class Rules:
             return True
         if language == "en":
             return word in words_en() or (word.endswith("'s") and word[:-2] in words_en())
+        word = re.sub(r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)'", "", word)
         return word in self._words_fr() or any(
             word.endswith(end) and word[: -len(end)] in self._words_fr()
             for end in ("s", "e", "es", "x")
@@ -289,29 +290,28 @@ class Rules:
 
 
 def _french_words(folder: Path) -> frozenset[str]:
+    """Lower-case forms and lemmas of the French lemmatiser's tables, without personal names."""
     from spacy.lookups import Lookups
     from spacy.strings import StringStore
 
     lookups = Lookups().from_disk(folder / "lemmatizer" / "lookups")
     strings = StringStore().from_disk(folder / "vocab" / "strings.json")
+    index, exceptions = lookups.get_table("lemma_index"), lookups.get_table("lemma_exc")
+    table = lookups.get_table("lemma_lookup")
+    words = {word for part in ("noun", "verb", "adj", "adv") for word in index[part]}
+    words |= {form for part in exceptions for form in exceptions[part]}
+    words |= {strings[key] for key in table if key in strings}
+    words |= {lemma for lemmas in table.values() for lemma in lemmas}
     names = first_names("fr") | last_names("fr")
-    words: set[str] = set()
-    index = lookups.get_table("lemma_index")
-    for part in ("noun", "verb", "adj", "adv"):
-        words.update(
-            word for word in index[part] if word not in names or part in ("adj", "adv", "verb")
-        )
-    for key in lookups.get_table("lemma_lookup"):
-        word = strings[key] if key in strings else ""
-        if word and word.islower() and word not in names:
-            words.add(word)
-    return frozenset(words)
+    described = set(index["adj"]) | set(index["adv"]) | set(index["verb"])
+    return frozenset(w for w in words if w.islower() and (w not in names or w in described))
 
 
 _FILLERS = (
     "heu euh hein ben bah beh bon hum mhm mhmm mmm hmm uh um yep yup nope nah yeah okay ok ouais quoi moi toi"
-    " voilà oui non en que qui vous nous mon ton son hello hi bonjour bonsoir merci allô monsieur madame docteur"
-    " samu mm-hmm mm alright gonna wanna kinda"
+    " voilà oui non en que qui vous nous mon ton son hello hi bonjour bonsoir merci allô allo monsieur madame docteur"
+    " samu mm-hmm mm alright gonna wanna kinda afib htn copd chf cad ckd ra ms dm hx tx dx rx pt pts mg er ed icu"
+    " nyha gerd uti ecg ekg mri hiv std ibs tia dvt pe mi bp hr ent gp a&e covid ibuprofen hba1c"
 )
 
 
@@ -475,7 +475,15 @@ def _trim(item: Found, view: View, language: str, engine: Rules) -> Found | None
         tail = re.search(r"(?:\s+(?:[a-zà-ÿ]\S*|[\d/]+))+$", text[start:end])
         lower = re.match(r"(?:[a-zà-ÿ][\w'-]*\s+)+(?=[A-ZÀ-Ý])", text[start:end])
         end = start + tail.start() if tail and tail.start() > 0 else end
+        inner = re.search(r"\s+(?:on|for|with|from|last|at|in|w/|since|and)\s", text[start:end])
+        if inner and inner.start() > 0 and item.source == "spacy":
+            end = start + inner.start()
+        month = re.search(rf"\s+(?:{'|'.join(m for m in months(language) if len(m) > 2)})$", text[start:end], re.I)
+        end = start + month.start() if month and item.category != "NAME" else end
         start += lower.end() if lower else 0
+    if item.category == "NAME":
+        service = re.search(r"\s+(?:du|de la|au|of the|from)\s+\S+$", text[start:end], re.I)
+        end = start + service.start() if service and language == "fr" else end
     if item.category in ("NAME", "LOCATION") and item.source in ("spacy", "tagger"):
         if text[start:end].endswith("'s") and item.category == "NAME":
             end -= 2
@@ -520,7 +528,9 @@ def _people(view: View, items: Sequence[Found], language: str, engine: Rules) ->
         span = _name_span(view, group, best, language, engine)
         text = view.text[span[0] : span[1]]
         words = [w for w in re.findall(r"[^\W\d_][\w'-]*", text) if len(w) > 1]
-        words = [text] if best.source == "spelled" else words
+        words = [text] if best.source == "spelled" or "title" in evidence else words
+        if text.casefold() in institutions() and "title" not in evidence:
+            continue
         if any(c.isdigit() for c in text) or (set(evidence) == {"spacy"} and text.isupper()):
             continue
         if (
@@ -611,6 +621,7 @@ def _name_like(word: str, view: View, language: str, engine: Rules) -> bool:
     return not engine.is_common(low, language) or (view.cased and _known(low, language))
 
 
+_BEFORE_NAME = r"\b(?:mr|mrs|ms|miss|dr|doctor|prof|professor|nurse|monsieur|madame|mme|docteur)\.?\s+$"
 _BAD_TOWN = set(
     "covid ecg mri ct gp nhs icu er uti ok hiv copd god english french christmas internet".split()
 )
@@ -635,8 +646,10 @@ def _towns(
         text = view.text[best.start : best.end]
         low = text.casefold()
         words = re.findall(r"[^\W\d_][\w'-]*", low)
+        titled = re.search(_BEFORE_NAME, view.text[: best.start], re.I) is not None
         if (
-            low in places()
+            titled
+            or low in places()
             or low in _BAD_TOWN
             or not words
             or all(engine.is_common(w, language) for w in words)
@@ -701,7 +714,7 @@ def _holds(item: Found, view: View) -> bool:
     if item.source == "tagger":
         if item.category in ("EMAIL", "URL"):
             return item.score > 0.8 and "." in text and len(text) > 6
-        return item.score > 0.85 and digits >= 7
+        return item.score > 0.85 and digits >= 7  # weighed below labels in _resolve
     if item.source == "presidio":
         return item.category != "IP" or re.search(r"(?:^|\.)0\d", text) is None
     return item.score >= 0.5
@@ -711,7 +724,7 @@ def _resolve(items: Sequence[Found]) -> list[Found]:
     """Drop overlaps: sure before unsure, long before short, high before low score."""
 
     def rank(item: Found) -> tuple[int, int, float]:
-        tier = 2 if item.score >= 0.8 else 1
+        tier = 2 if item.score >= 0.8 and item.source != "tagger" else 1
         return (-tier, -(item.end - item.start), -item.score)
 
     kept: list[Found] = []
@@ -733,7 +746,8 @@ def _again(
     for item in kept:
         text = views[item.index].text[item.start : item.end]
         if item.category == "NAME" and "spelled" not in item.source:
-            terms.setdefault(text.casefold(), "NAME")
+            if len(text) > 2:
+                terms.setdefault(text.casefold(), "NAME")
             for word in re.findall(r"[^\W\d_][\w'-]{2,}", text):
                 low = re.sub(r"'s$", "", word.casefold())
                 if low not in places() and low not in ("van", "von", "der", "des", "mac"):
