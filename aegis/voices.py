@@ -158,7 +158,7 @@ def speakable_units(
     eligible = units["eligible"].fillna(False).to_numpy(bool)
     native = np.array([read_traits(text).get("native") != "no" for text in units["traits"]], bool)
     spoken = units["language"].to_numpy(object)
-    english = units["native_english"].astype(object).to_numpy()
+    english = units["native_english"].astype("boolean")
     masks, admitted = {}, {}
     for language in sorted({str(name) for name in languages if isinstance(name, str)}):
         speaks = eligible & (spoken == language)
@@ -170,7 +170,7 @@ def speakable_units(
     mask = np.stack(rows) if rows else np.zeros((0, len(units)), dtype=bool)
     for row, known in enumerate(native_english or []):
         if languages[row] == "en" and isinstance(known, bool | np.bool_):
-            mask[row] &= np.array([unit == known for unit in english], dtype=bool)
+            mask[row] &= (english == known).fillna(False).to_numpy(bool)
     return mask, admitted
 
 
