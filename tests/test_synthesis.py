@@ -132,3 +132,15 @@ def test_french_and_accent() -> None:
     british = engine.speak("Four birds.", "bf_emma", "en")
     assert np.array_equal(british, engine.speak("Four birds.", "bf_emma", "en-gb"))
     assert not np.array_equal(british, engine.speak("Four birds.", "bf_emma", "en-us"))
+
+
+@pytest.mark.engine
+def test_a_mixture_is_a_voice_between_its_parts() -> None:
+    engine = engines.load("synthesiser", "kokoro")
+    alone = engine.speak("Bonjour.", "ff_siwis", "fr")
+    assert np.array_equal(alone, engine.speak("Bonjour.", "ff_siwis+ff_siwis", "fr"))
+    mixed = engine.speak("Bonjour.", "em_alex+ff_siwis", "fr")
+    assert np.array_equal(mixed, engine.speak("Bonjour.", "ff_siwis+em_alex", "fr"))
+    assert mixed.size != alone.size or not np.array_equal(mixed, alone)
+    with pytest.raises(AudioError, match="no voice 'nobody'"):
+        engine.speak("Bonjour.", "ff_siwis+nobody", "fr")
