@@ -64,8 +64,12 @@ def run_item(
             reason = f"{error}"
         except (EngineUnavailable, ParamError):
             raise
+        except ImportError as error:
+            raise EngineUnavailable(
+                f"cannot import {error.name}: {error}; run scripts/setup_venv.sh"
+            ) from error
         except Exception as error:  # noqa: BLE001 - one item must not end the batch
-            _stop_when_full(error, root)
+            stop_when_full(error, root)
             unexpected = True
             # The message may quote what was said, so it stays in the secret traceback.
             reason = f"unexpected: {type(error).__name__} at {_place(error)}"
@@ -94,11 +98,12 @@ def save_record(path: Path, text: str, root: Path) -> None:
         write_bytes(path, text.encode())
         path.chmod(0o600)
     except OSError as error:
-        _stop_when_full(error, root)
+        stop_when_full(error, root)
         raise
 
 
-def _stop_when_full(error: BaseException, root: Path) -> None:
+def stop_when_full(error: BaseException, root: Path) -> None:
+    """Raise StageFailed when an error says that the disk is full."""
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     if full or "No space left on device" in str(error):
         raise StageFailed(
@@ -132,22 +137,24 @@ _current_stage = ""
 
 
 @contextmanager
-def local_cluster(workers: int) -> Iterator[str]:
+def local_cluster(workers: int, log: Path) -> Iterator[str]:
     """Start workers of one thread each on this machine; yields the scheduler's address.
 
     Two threads that fight over a core are slower than one, so the cores are used by
-    workers. Engines stay resident in them.
+    workers. Engines stay resident in them. What libraries say on stderr goes to ``log``,
+    which may quote what was said and therefore lies below ``secret/``.
     """
     import dask
     from distributed import LocalCluster
 
+    environment = {**_ONE_THREAD, "AEGIS_WORKER_LOG": str(log)}
     settings = {
         "distributed.scheduler.allowed-failures": ATTEMPTS - 1,
         # One task a worker: a dying worker then counts against the item that killed it only.
         "distributed.scheduler.worker-saturation": 1.0,
         "distributed.scheduler.work-stealing": False,
-        "distributed.nanny.environ": _ONE_THREAD,
-        "distributed.nanny.pre-spawn-environ": _ONE_THREAD,
+        "distributed.nanny.environ": environment,
+        "distributed.nanny.pre-spawn-environ": environment,
         "distributed.admin.tick.limit": "1h",
     }
     with (
@@ -254,6 +261,10 @@ def _run_named(
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise StageFailed(f"workers cannot import {module}.{name} ({error})") from error
+    if record_path.exists():
+        # A worker died after this item was done, and Dask asks for its result once more.
+        saved: Record = json.loads(record_path.read_text("utf-8"))
+        return saved
     return run_item(found, item, settings, root, record_path)
 
 
@@ -262,6 +273,11 @@ def _begin_stage(stage: str) -> None:
     global _current_stage
     if stage == _current_stage:
         return
+    log = os.environ.get("AEGIS_WORKER_LOG")
+    if log and not _current_stage:
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(descriptor, 2)
+        os.close(descriptor)
     _current_stage = stage
     engines.release()
     gc.collect()
@@ -270,16 +286,17 @@ def _begin_stage(stage: str) -> None:
 
 
 def _outcome(future: Any, item: dict[str, Any]) -> Record:
+    from distributed.client import FutureCancelledError
     from distributed.scheduler import KilledWorker
 
-    if future.status == "finished":
+    try:
         record: Record = future.result()
         return record
-    if future.status != "error":
-        raise StageFailed("the Dask scheduler was lost; run again, finished items are kept")
-    error = future.exception()
-    if not isinstance(error, KilledWorker):
-        raise error
+    except FutureCancelledError as error:
+        lost = "the Dask scheduler was lost; run again, finished items are kept"
+        raise StageFailed(lost) from error
+    except KilledWorker:
+        pass
     return {
         "id": item["id"],
         "status": "failed",

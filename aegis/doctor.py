@@ -28,6 +28,7 @@ _WORDS = {"asr": "transcriber", "backend": "encoder", "backends": "encoder"}
 _PROGRAMS = ("ffmpeg", "flite", "text2wave")
 _PACKAGE_OF = {"text2wave": "festival"}
 _FREE_GIB = 5.0
+_PLACES = re.compile(r"(^|_)(folder|path|file|pool)s?$")
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def _engines(values: dict[str, dict[str, Any]]) -> Iterator[Finding]:
         except AegisError as error:
             yield Finding(subject, False, str(error), "`aegis fetch` brings embedded weights")
         except Exception as error:  # noqa: BLE001 - a broken library is a finding, too
-            yield Finding(subject, False, f"{type(error).__name__}: {error}", "`make .venv`")
+            yield Finding(subject, False, f"{type(error).__name__}: {error}", "scripts/setup_venv.sh installs it")
         else:
             kind = "embedded" if info.embedded else "the paper's"
             yield Finding(subject, True, f"{kind}, revision {info.revision}, {info.device}")
@@ -102,8 +103,10 @@ def _role_of(parameter: str) -> str | None:
 def _data(values: dict[str, dict[str, Any]]) -> Iterator[Finding]:
     for stage, parameters in values.items():
         for key, value in parameters.items():
+            if not _PLACES.search(key):
+                continue
             named = value if isinstance(value, list) else [value]
-            for path in (v for v in named if isinstance(v, str) and "/" in v):
+            for path in (v for v in named if isinstance(v, str) and v):
                 place = PROJECT / Path(path).expanduser()
                 there = place.exists()
                 detail = "there" if there else f"{path} does not exist"

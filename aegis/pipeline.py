@@ -254,7 +254,9 @@ def run_study(
                 monitor.say(f"{name}: up to date")
                 outcomes.append(_outcome(run, name, False, ()))
                 continue
-            address = address or stack.enter_context(local_cluster(workers or n_cores()))
+            if address is None:
+                cluster = local_cluster(workers or n_cores(), run.secret / "workers.log")
+                address = stack.enter_context(cluster)
             monitor.begin(name, reasons)
             execute_notebook(run, name, notebooks[name], values, address, monitor)
             outcomes.append(_outcome(run, name, True, tuple(reasons)))

@@ -144,7 +144,8 @@ def outside_inputs(parameters: Mapping[str, Any]) -> dict[str, str]:
     found = {}
     for name, value in parameters.items():
         values = value if isinstance(value, list) else [value]
-        marks = [fingerprint(PROJECT / v) for v in values if isinstance(v, str) and "/" in v]
+        named = [Path(v).expanduser() for v in values if isinstance(v, str) and "/" in v]
+        marks = [fingerprint(PROJECT / path) for path in named]
         if any(mark is not None for mark in marks):
             found[name] = digest(marks)
     return found

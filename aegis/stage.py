@@ -170,6 +170,8 @@ class Stage:
             return None
         files: dict[str, str] = (record["value"] or {}).get("files", {})
         same = all(receipts.file_sha256(self.run.root / f) == sha for f, sha in files.items())
+        if not same:
+            path.unlink()
         return record if same else None
 
     def write(self, name: str, table: pd.DataFrame) -> pd.DataFrame:

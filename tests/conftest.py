@@ -50,7 +50,7 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("work") / "study"
     write_toy(folder)
     sys.path.insert(0, str(folder))  # workers take over the path of their parent
-    with local_cluster(2) as address:
+    with local_cluster(2, folder / "workers.log") as address:
         sys.path.remove(str(folder))
         yield address
 

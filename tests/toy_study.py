@@ -137,7 +137,7 @@ if ending == "error":
 items = [{"id": r.recording_id, "sha256": r.sha256} for r in recordings.itertuples()]
 results = stage.map(toy_work.halve, items, {"sleep_s": sleep_s})
 times = pd.DataFrame({
-    "turn_id": ["t" + r.id[-1] for r in results], "recording_id": [r.id for r in results],
+    "turn_id": ["t" + r.id[5:] for r in results], "recording_id": [r.id for r in results],
     "turn_index": 0, "profile_id": [r.id + "/S1" for r in results], "speaker": "S1",
     "start_s": 0.0, "end_s": [r.value["n"] / 16000 for r in results], "n_words": 0,
     "flagged": False,

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Toy
+from toy_study import assert_same_tables
+
+from aegis import receipts
+from aegis.cluster import map_items
+from aegis.errors import RunLocked, StageFailed
+
+STAGES = ["00_corpora", "01_transcribe", "13_contrasts"]
+
+
+@pytest.mark.parametrize(
+    ("ending", "message"),
+    [
+        ("dead", "01_transcribe: the kernel died"),
+        ("exit", "01_transcribe: it ended without its receipt"),
+        ("early", "01_transcribe: it ended without its receipt"),
+        ("error", "01_transcribe: ValueError: on purpose"),
+    ],
+)
+def test_a_notebook_that_does_not_end_well_fails_its_stage(
+    done: Toy, ending: str, message: str
+) -> None:
+    # The receipt of the execution before this one does not stand for this one.
+    with pytest.raises(StageFailed, match=rf"{message}.*toy/failed/01_transcribe\.ipynb"):
+        done.run(f"01_transcribe.ending={ending}")
+    assert (done.open().root / "failed" / "01_transcribe.ipynb").exists()
+    assert done.status(f"01_transcribe.ending={ending}")["01_transcribe"] == [
+        "parameter ending changed"
+    ]
+
+
+def test_a_stage_that_failed_is_finished_by_the_next_run(done: Toy) -> None:
+    with pytest.raises(StageFailed, match="on purpose"):
+        done.run("00_corpora.n_items=3", "01_transcribe.ending=error")
+    assert done.run("00_corpora.n_items=3") == ["01_transcribe", "13_contrasts"]
+
+
+@pytest.mark.parametrize(
+    ("damaged", "stage"),
+    [
+        ("tables/recordings.parquet", "00_corpora"),
+        ("secret/tables/turns.parquet", "01_transcribe"),
+        ("secret/wav/original/toy/r1.wav", "00_corpora"),
+        ("wav/turns/converted/toy/r2/whole.wav", "01_transcribe"),
+    ],
+)
+def test_damage_is_found_and_only_its_stage_runs_again(toy: Toy, damaged: str, stage: str) -> None:
+    toy.run()
+    path = toy.open().root / damaged
+    before = path.read_bytes()
+    path.write_bytes(before[:100] + b"\x7f" + before[101:])
+    assert path.read_bytes() != before
+    assert toy.status()[stage] == [f"output {damaged} is not what was written"]
+    assert toy.run() == [stage]
+    assert path.read_bytes() == before
+    assert not any(toy.status().values())
+    path.unlink()
+    assert toy.status()[stage] == [f"output {damaged} is missing"]
+
+
+def test_a_worker_that_dies_costs_its_item_only(toy: Toy) -> None:
+    toy.run("00_corpora.deadly=toy/r1", only="00")
+    recordings = toy.open().read("recordings").set_index("recording_id")
+    assert recordings["status"].to_dict() == {
+        "toy/r0": "ok", "toy/r1": "failed", "toy/r2": "ok", "toy/r3": "ok",
+    }  # fmt: skip
+    assert recordings.loc["toy/r1", "reason"] == "unexpected: the worker died 3 times"
+    # It was not kept: the next execution tries it again.
+    toy.run("00_corpora.deadly=null", only="00")
+    assert toy.open().read("recordings")["status"].tolist() == ["ok"] * 4
+
+
+def test_a_scheduler_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import distributed
+
+    real = distributed.Client
+    monkeypatch.setattr(
+        distributed, "Client", lambda address, **kw: real(address, **(kw | {"timeout": 1}))
+    )
+    items = map_items("tcp://127.0.0.1:9", "00", print, [{"id": "a"}], {}, tmp_path, [], [0])
+    with pytest.raises(StageFailed, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        list(items)
+
+
+def test_a_function_that_workers_cannot_import_stops_the_stage(
+    scheduler: str, tmp_path: Path
+) -> None:
+    def elsewhere() -> None: ...
+
+    elsewhere.__module__ = "not_there"
+    items = map_items(scheduler, "00", elsewhere, [{"id": "a"}], {}, tmp_path, [tmp_path], [0])
+    with pytest.raises(StageFailed, match=r"workers cannot import not_there\.elsewhere"):
+        list(items)
+
+
+def aegis(*arguments: str, toy: Toy) -> list[str]:
+    return [sys.executable, "-m", "aegis.cli", *arguments, "--cluster", toy.scheduler]
+
+
+def wait_for(path: Path, count: int, process: subprocess.Popen[bytes]) -> None:
+    began = time.monotonic()
+    while len(list(path.glob("*.json"))) < count:
+        assert process.poll() is None, "it ended too early"
+        assert time.monotonic() - began < 240, "nothing happened"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(("stage", "done"), [("00_corpora", 2), ("01_transcribe", 1)])
+def test_a_run_killed_in_a_stage_is_finished_by_the_next(toy: Toy, stage: str, done: int) -> None:
+    slow = [f"{stage}.sleep_s=0.4", "00_corpora.n_items=6"]
+    options = [text for pair in slow for text in ("-p", pair)]
+    command = aegis("run", str(toy.params), *options, toy=toy)
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        wait_for(toy.folder.parent / "runs" / "toy" / "secret" / "items" / stage, done, process)
+        os.kill(process.pid, signal.SIGKILL)
+    run = toy.open()
+    assert receipts.read_receipt(run, stage) is None
+    executed = toy.run(*slow)
+    assert executed == STAGES[STAGES.index(stage) :]
+    receipt = receipts.read_receipt(run, stage)
+    assert receipt is not None
+    assert receipt["reused"] >= done
+    toy.run("00_corpora.n_items=6", name="undisturbed")
+    assert_same_tables(run, toy.open("undisturbed"))
+    assert not list(run.root.rglob("*.part"))
+
+
+def test_of_two_runs_on_one_folder_the_second_refuses(toy: Toy) -> None:
+    command = aegis("run", str(toy.params), "-p", "00_corpora.sleep_s=1", toy=toy)
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        wait_for(
+            toy.folder.parent / "runs" / "toy" / "secret" / "items" / "00_corpora", 1, process
+        )
+        began = time.monotonic()
+        with pytest.raises(RunLocked, match="run 'toy': another process is working on it"):
+            toy.run()
+        assert time.monotonic() - began < 5
+        assert process.wait(timeout=120) == 0
+    assert toy.run("00_corpora.sleep_s=1") == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A runs folder on a disk of 64 KiB; needs the right to mount."""
+    disk = tmp_path / "runs"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small disk is not allowed here")
+    yield disk
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def test_a_full_disk_is_said_plainly(small_disk: Path, toy: Toy) -> None:
+    with pytest.raises(StageFailed, match=r"[Nn]o space left"):
+        toy.run("00_corpora.n_items=40")
+    subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk)], check=True)
+    assert toy.run("00_corpora.n_items=40") == STAGES
+    assert len(toy.open().read("recordings")) == 40
