@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Terms by which clinical statements are read, English and French.
 
 Unit: one term, as plain lower-case words. Each *group* maps a value to the words that say
@@ -146,7 +147,7 @@ SYMPTOMS: dict[str, frozenset[str]] = {
         " cigarettes drink drinks drinking alcohol drugs vaccinated vaccine tetanus apnea heart_attack attack"
         " cholesterol ketones sugar sugars hypo irregular disease syndrome unconscious consciousness collapse"
         " collapsed scar trauma accident bite dehydrated cramping congestion congested stuffy sinus throat earache"
-        " diagnosis diagnosed condition symptoms symptom"
+        " diagnosis diagnosed condition symptoms symptom walk walking stand standing eat eating"
     ),
     "fr": _list(
         "douleur douleurs mal maux fièvre température frissons toux tousse tousser sueurs transpire nausée nausées"
@@ -163,7 +164,7 @@ SYMPTOMS: dict[str, frozenset[str]] = {
         " épilepsie arthrose goutte eczéma anémie thyroïde ulcère hernie appendicite hépatite démence maladie"
         " syndrome grippe covid virus enceinte grossesse fume fumer fumez tabac cigarettes boit alcool drogue"
         " vacciné vaccin tétanos infarctus cholestérol sucre irrégulier trouble connaissance inconscient"
-        " inconsciente conscient consciente accident morsure étourdi bouger opéré opérée"
+        " marcher marche lever manger boire inconsciente conscient consciente accident morsure étourdi bouger opéré opérée"
     ),
 }  # fmt: skip
 SITES: dict[str, dict[str, str]] = {
@@ -211,7 +212,7 @@ PLANS: dict[str, frozenset[str]] = {
         "see call ring come visit book arrange send return bring check carry drive driving use take avoid"
     ),
     "fr": _list(
-        "voir revoir appeler appelez appelle revenir revenez envoie envoyer prenez évitez venez allez"
+        "voir revoir appeler appelez appelle envoie envoyer revenir revenez envoie envoyer prenez évitez venez allez"
     ),
 }
 FUTURE: dict[str, frozenset[str]] = {

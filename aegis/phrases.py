@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Numbers with what they count: doses, durations, frequencies, readings.
 
 Unit: one run of canonical words. ``10 mg`` and ``0.01 g`` are the same dose; ``2 times a

@@ -63,7 +63,20 @@ _CONTRACTIONS = (
     (re.compile(r"'(?:ve|m|re|ll|d)\b", re.I), " "),
     (re.compile(r"\b(?:you know|i mean|i think|i guess|i'd say|sort of|kind of)\b,?", re.I), " "),
 )
-_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
+_PHRASES = {
+    "en": (
+        (re.compile(r"\b(?:pass(?:ed|es|ing)?|black(?:ed|s|ing)?) out\b", re.I), "fainted"),
+        (re.compile(r"\b(?:throw(?:s|ing|n)?|threw) up\b", re.I), "vomiting"),
+        (re.compile(r"\bshort of breath\b", re.I), "breathless"),
+        (re.compile(r"\bshortness of breath\b", re.I), "breathless"),
+        (re.compile(r"\bE C G\b", re.I), "ecg"),
+    ),
+    "fr": (
+        (re.compile(r"\bsans doute\b", re.I), "probablement"),
+        (re.compile(r"\bdes deux côtés\b", re.I), "bilatéral"),
+        (re.compile(r"\bE C G\b", re.I), "ecg"),
+    ),
+}
 
 
 @lru_cache(maxsize=200_000)
@@ -108,6 +121,8 @@ def _words(text: str, language: str) -> list[str]:
     if language == "en":
         for pattern, plain in _CONTRACTIONS:
             text = pattern.sub(plain, text)
+    for pattern, plain in _PHRASES[language]:
+        text = pattern.sub(plain, text)
     words: list[str] = []
     for segment in _SEGMENT.split(text):
         own = canonical(segment, language).split()
@@ -215,11 +230,32 @@ def _at(words: Sequence[str], index: int) -> str:
     return words[index] if 0 <= index < len(words) else ""
 
 
-_POINTERS = frozenset("the this that left right other which brown blue white red".split())
-_BACK = frozenset(
-    "come came comes coming go went going get got call ring be is are was came bring get".split()
+_POINTERS = frozenset(
+    ["the", "this", "that", "left", "right", "other", "which", "brown", "blue", "white", "red"]
 )
-_LEFT = frozenset("has have had he she i they you we ve just".split())
+_BACK = frozenset(
+    [
+        "come",
+        "came",
+        "comes",
+        "coming",
+        "go",
+        "went",
+        "going",
+        "get",
+        "got",
+        "call",
+        "ring",
+        "be",
+        "is",
+        "are",
+        "was",
+        "came",
+        "bring",
+        "get",
+    ]
+)
+_LEFT = frozenset(["has", "have", "had", "he", "she", "i", "they", "you", "we", "ve", "just"])
 
 
 def _classify(word: str, before: str, after: str, language: str) -> tuple[str, str]:
