@@ -150,7 +150,13 @@ def apply_variant(samples: Signal, variant: Mapping[str, float]) -> Signal:
         return samples
     analysis = warp_formants(analyse(samples), formant_ratio)
     analysis = change_rate(replace(analysis, f0=analysis.f0 * f0_ratio), rate)
-    return match_level(synthesise(analysis), samples)
+    return limit_peak(match_level(synthesise(analysis), samples))
+
+
+def limit_peak(samples: Signal, peak: float = 0.95) -> Signal:
+    """Turn a signal down where it would leave full scale."""
+    highest = float(np.abs(samples).max(initial=0.0))
+    return samples if highest <= peak else (samples * (peak / highest)).astype(np.float32)
 
 
 def match_level(samples: Signal, like: Signal) -> Signal:
