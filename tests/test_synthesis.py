@@ -142,5 +142,7 @@ def test_a_mixture_is_a_voice_between_its_parts() -> None:
     mixed = engine.speak("Bonjour.", "em_alex+ff_siwis", "fr")
     assert np.array_equal(mixed, engine.speak("Bonjour.", "ff_siwis+em_alex", "fr"))
     assert mixed.size != alone.size or not np.array_equal(mixed, alone)
+    named = engine.speak("Bonjour.", "fm_george", "fr")
+    assert np.array_equal(named, engine.speak("Bonjour.", "bm_george+ff_siwis", "fr"))
     with pytest.raises(AudioError, match="no voice 'nobody'"):
         engine.speak("Bonjour.", "ff_siwis+nobody", "fr")

@@ -13,10 +13,10 @@ flite     slt rms awb kal16                   en
 festival  kal (kal_diphone)                   en
 ========  ==================================  =============
 
-Kokoro's voices are points of one space, and a mean of two (``em_alex+ff_siwis``) is a
-voice of its own. One voice alone was trained on French; mixed into another it lends
-that its pronunciation: Whisper base misheard 5 of 66 words of this mixture, 18 of
-``em_alex``.
+Kokoro's voices are points of one space, and the mean of some is a voice of its own:
+``a+b``, or ``a+a+b`` nearer to ``a``. One voice alone was trained on French and lends
+its pronunciation to a mixture: Whisper base misheard 6 of 66 French words of
+``fm_alex`` (see :data:`MIXTURES`), 18 of ``em_alex`` itself.
 
 None of them reports when a word is spoken, so truth has turn times and, from the
 clean signal, speech intervals (:func:`speech_intervals`); word times are not made up.
@@ -54,6 +54,11 @@ MARGIN_S = 0.02
 
 # A mark between two digits belongs to the number.
 _MARKS = re.compile(r"""(?:(?<!\d)[;:,.!?¡¿…"«»()\[\]{}]|[;:,.!?¡¿…"«»()\[\]{}](?!\d))+""")
+MIXTURES = {
+    "fm_alex": "em_alex+em_alex+ff_siwis",
+    "fm_george": "bm_george+ff_siwis",
+}
+
 _espeak_lock = threading.Lock()
 
 
@@ -257,9 +262,10 @@ class Kokoro:
         return known
 
     def _style(self, base_voice: str) -> NDArray[np.float32]:
-        """A voice's style rows; ``a+b`` is the mean of two voices, ``a+a+b`` leans to ``a``."""
+        """A voice's or a mixture's style rows, one for each number of tokens."""
         if base_voice not in self._styles:
-            parts = [self._read_style(name) for name in base_voice.split("+")]
+            names = MIXTURES.get(base_voice, base_voice).split("+")
+            parts = [self._read_style(name) for name in names]
             self._styles[base_voice] = np.mean(parts, axis=0, dtype=np.float32)
         return self._styles[base_voice]
 
