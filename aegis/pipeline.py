@@ -84,12 +84,18 @@ STAGES: dict[str, Wiring] = {wiring.name: wiring for wiring in [
             "recordings words turns turn_times screening diarization profiles voices backend_distances assignments"
             " assignment_summary converted mentions substitutions edits regions plan_summary rendered reconstructions"
             " timeline transcripts turn_transcripts lexical_matches transcript_scores trials eligibility linkage"
-            f" {_GOLD}",
+            f" {_GOLD} facts? actions? chronology? inventory_summary? fact_verdicts? endpoint_verdicts? edit_verdicts?",
             "contrasts claims"),
     _wiring("14_scorecard",
             "recordings words turns screening diarization profiles assignments mentions edits lexical_matches"
             f" transcripts transcript_scores eligibility trials linkage claims {_GOLD}",
             "scorecard"),
+    _wiring("C_models", "recordings claims", ""),
+    _wiring("F_units", "recordings profiles voices turns edits regions trials claims", ""),
+    _wiring("Q_failures",
+            "recordings screening profiles voices assignments converted substitutions edits regions rendered"
+            " reconstructions transcripts lexical_matches transcript_scores eligibility linkage contrasts claims", ""),
+    _wiring("R_receipts", "recordings screening converted rendered reconstructions transcripts linkage claims", ""),
     _wiring("W_published_arithmetic", "claims contrasts", ""),
 ]}
 # fmt: on
