@@ -68,7 +68,8 @@ def _engines(values: dict[str, dict[str, Any]]) -> Iterator[Finding]:
         except AegisError as error:
             yield Finding(subject, False, str(error), "`aegis fetch` brings embedded weights")
         except Exception as error:  # noqa: BLE001 - a broken library is a finding, too
-            yield Finding(subject, False, f"{type(error).__name__}: {error}", "scripts/setup_venv.sh installs it")
+            said = f"{type(error).__name__}: {error}"
+            yield Finding(subject, False, said, "scripts/setup_venv.sh installs libraries")
         else:
             kind = "embedded" if info.embedded else "the paper's"
             yield Finding(subject, True, f"{kind}, revision {info.revision}, {info.device}")
