@@ -7,7 +7,6 @@ from fabricate import fabricate_run
 
 from aegis import ledger, receipts
 
-
 INFO = {"role": "r", "revision": "1", "licence": "MIT", "device": "cpu", "embedded": True}
 
 
