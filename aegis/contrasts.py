@@ -1,4 +1,4 @@
-"""Paired contrasts between conditions, and the numbers that prose may use.
+"""Paired contrasts between conditions.
 
 The unit is the item of each endpoint: an edit intention for lexical outcomes, a recording
 for word errors, a profile for linkage; the cluster is the recording, everywhere. Failures
@@ -8,15 +8,15 @@ what they could change is shown by bounds. Differences are ``condition_b`` minus
 :data:`FAMILIES`; a test that did not run still takes its place.
 
 Functions: :func:`lexical_contrasts`, :func:`word_error_contrasts`,
-:func:`linkage_contrasts`, :func:`absent_contrasts`, :func:`adjust_families`;
-:func:`lexical_claims`, :func:`word_error_claims`, :func:`linkage_claims`,
-:func:`contrast_claims`, :func:`population_claims`.
+:func:`linkage_contrasts`, :func:`fact_contrasts`, :func:`edit_contrasts`,
+:func:`absent_contrasts`, :func:`adjust_families`, :func:`lexical_bounds`,
+:func:`describe_limits`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -159,21 +159,108 @@ def linkage_contrasts(
     return rows
 
 
-def absent_contrasts(missing: Sequence[str]) -> list[Row]:
-    """What the fact and judge stages would add, said as not run."""
-    reason = f"not run: {', '.join(missing)}"
-    absent = Estimate(math.nan, status="not_applicable", reason=reason)
-    second = "retention and contradiction"
-    rows = [
-        contrast_row("fact preserved", RENDERERS, absent),
-        contrast_row("fact contradicted", RENDERERS, absent, family=second),
-        contrast_row("realised (judge)", RENDERERS, absent),
+def agreed_labels(verdicts: pd.DataFrame, item: str, columns: Sequence[str]) -> pd.DataFrame:
+    """One row an item and condition: labels on which all presentation orders agree.
+
+    Parameters
+    ----------
+    verdicts
+        Rows of one judge, one an order. An invalid verdict or a disagreement leaves NA in
+        the columns: unobserved, never a failure of the item.
+    item
+        The item's id column; ``columns`` are the label columns.
+    """
+    keys = [item, "condition", "recording_id"]
+    seen = verdicts[[*keys, *columns]].copy()
+    seen.loc[(verdicts["status"] != "ok").to_numpy(dtype=bool), list(columns)] = pd.NA
+    groups = seen.groupby(keys, sort=True)[list(columns)]
+    return groups.first().where(groups.nunique(dropna=False) == 1).reset_index()
+
+
+def verdict_contrast(
+    labels: pd.DataFrame,
+    item: str,
+    column: str,
+    value: str,
+    endpoint: str,
+    conditions: Sequence[str],
+    draws: Draws,
+    n_draws: int,
+    family: str | None = None,
+) -> Row:
+    """A judged endpoint in two conditions, on the items observed in both.
+
+    Any other label, uncertain included, counts as not ``value``; unobserved items are left
+    out on both sides. The sign flip is run where the endpoint belongs to a family.
+    """
+    seen = labels[labels[column].notna()]
+    sides = [seen[seen["condition"] == name] for name in conditions]
+    places = stats.match_items(*(side[item].tolist() for side in sides))
+    a, b = (
+        (side[column].to_numpy(dtype=object)[place] == value).astype(np.float64)
+        for side, place in zip(sides, places, strict=True)
+    )
+    names = [str(n) for n in sides[0]["recording_id"].to_numpy(dtype=object)[places[0]]]
+    difference = stats.paired_difference(a, b, names, draws(), n_draws)
+    equal = stats.equal_conversation_rate(b - a, np.ones_like(a), names, draws(), n_draws)
+    p = stats.sign_flip(b - a, names, draws()).p if family else math.nan
+    return contrast_row(endpoint, conditions, difference, equal, p, family)
+
+
+def fact_contrasts(verdicts: pd.DataFrame, draws: Draws, n_draws: int) -> list[Row]:
+    """Preserved and contradicted: renderer b minus a, and every condition minus the original.
+
+    ``verdicts`` are those of one judge. The original control is a family of six tests.
+    """
+    labels = agreed_labels(verdicts, "fact_id", ["label"])
+    pairs: list[tuple[Sequence[str], dict[str, str | None]]] = [
+        (RENDERERS, {"preserved": None, "contradicted": "retention and contradiction"})
     ]
-    for condition in ("converted", *RENDERERS):
-        for endpoint in ("fact preserved", "fact contradicted"):
-            pair = ("original", condition)
-            rows.append(contrast_row(endpoint, pair, absent, family="original control"))
+    control: dict[str, str | None] = dict.fromkeys(
+        ("preserved", "contradicted"), "original control"
+    )
+    pairs += [(("original", name), control) for name in ("converted", *RENDERERS)]
+    return [
+        verdict_contrast(labels, "fact_id", "label", value, f"fact {value}", pair, draws, n_draws,
+                         family)
+        for pair, families in pairs
+        for value, family in families.items()
+    ]  # fmt: skip
+
+
+def edit_contrasts(verdicts: pd.DataFrame, draws: Draws, n_draws: int) -> list[Row]:
+    """Judged realisation and retention, renderer b minus a; beside the literal search."""
+    columns = [column for column, _ in LEXICAL.values()]
+    labels = agreed_labels(verdicts, "intention_id", columns)
+    return [
+        verdict_contrast(labels, "intention_id", column, value, f"{endpoint} (judge)", RENDERERS,
+                         draws, n_draws)
+        for endpoint, (column, value) in LEXICAL.items()
+    ]  # fmt: skip
+
+
+def absent_contrasts(missing: Mapping[str, str]) -> list[Row]:
+    """What absent tables would add, said as not run; ``missing`` maps a table to its notebook."""
+    second = "retention and contradiction"
+    rows = []
+    if "fact_verdicts" in missing:
+        absent = _not_run(missing["fact_verdicts"])
+        rows += [
+            contrast_row("fact preserved", RENDERERS, absent),
+            contrast_row("fact contradicted", RENDERERS, absent, family=second),
+        ]
+        for condition in ("converted", *RENDERERS):
+            for endpoint in ("fact preserved", "fact contradicted"):
+                pair = ("original", condition)
+                rows.append(contrast_row(endpoint, pair, absent, family="original control"))
+    if "edit_verdicts" in missing:
+        absent = _not_run(missing["edit_verdicts"])
+        rows += [contrast_row(f"{name} (judge)", RENDERERS, absent) for name in LEXICAL]
     return rows
+
+
+def _not_run(notebook: str) -> Estimate:
+    return Estimate(math.nan, status="not_applicable", reason=f"not run: {notebook}")
 
 
 def adjust_families(rows: Sequence[Row]) -> list[Row]:
@@ -183,62 +270,6 @@ def adjust_families(rows: Sequence[Row]) -> list[Row]:
         tests = {row["contrast_id"]: row["p"] for row in rows if row["family"] == family}
         adjusted |= stats.holm(tests, size)
     return [{**row, "p_holm": adjusted.get(row["contrast_id"], math.nan)} for row in rows]
-
-
-# --- claims ------------------------------------------------------------------------------
-
-
-def claim_row(
-    claim_id: str,
-    label: str,
-    estimate: Estimate,
-    numerator: float = math.nan,
-    denominator: float = math.nan,
-    unknown: int = 0,
-    not_applicable: int = 0,
-    unit: str = "share",
-) -> Row:
-    """One row of ``claims``."""
-    return {
-        "claim_id": claim_id, "label": label, "value": estimate.value, "unit": unit,
-        "numerator": numerator, "denominator": denominator, "unknown": unknown,
-        "not_applicable": not_applicable, "ci_low": estimate.ci_low, "ci_high": estimate.ci_high,
-        "status": estimate.status, "reason": estimate.reason,
-    }  # fmt: skip
-
-
-def count_row(claim_id: str, label: str, value: float, unit: str) -> Row:
-    """A plain count or amount."""
-    return claim_row(claim_id, label, Estimate(float(value)), numerator=float(value), unit=unit)
-
-
-def lexical_claims(matches: pd.DataFrame, draws: Draws, n_draws: int) -> list[Row]:
-    """Realised, retained and uncertain by scope and condition; failures count as unknown.
-
-    Ids of the focused scope are ``realised_renderer_a``; those of whole conversations
-    ``realised_conversation_renderer_a``. Beside retained cases stands how often the
-    planned text itself still holds the original; the denominator is never corrected.
-    """
-    outcomes = {**LEXICAL, "uncertain": ("original_status", "uncertain")}
-    rows = []
-    for (scope, condition), own in matches.groupby(["scope", "condition"], sort=True):
-        place = condition if scope == "focused" else f"{scope}_{condition}"
-        for endpoint, (column, value) in outcomes.items():
-            asked = own[own[column] != "not_applicable"]
-            hit = (asked[column] == value).to_numpy(dtype=bool)
-            open_ = UNRESOLVED if endpoint != "uncertain" else ("failed",)
-            unknown, absent = int(asked[column].isin(open_).sum()), len(own) - len(asked)
-            estimate = stats.rate(hit, asked["recording_id"].tolist(), draws(), n_draws)
-            label = f"{endpoint}, {scope}, {condition}"
-            counts = (int(hit.sum()), len(asked), unknown, absent)
-            rows.append(claim_row(f"{endpoint}_{place}", label, estimate, *counts))
-        kept = own[own["original_status"] == "retained"]
-        planned = kept["planned_text_holds_original"].to_numpy(dtype=bool)
-        estimate = stats.rate(planned, kept["recording_id"].tolist(), draws(), n_draws)
-        label = f"retained and in the planned text, {scope}, {condition}"
-        name = f"retained_planned_{place}"
-        rows.append(claim_row(name, label, estimate, int(planned.sum()), len(kept)))
-    return rows
 
 
 def count_outcomes(matches: pd.DataFrame) -> pd.DataFrame:
@@ -276,94 +307,6 @@ def describe_limits(matches: pd.DataFrame, endpoint: str) -> Row:
     }  # fmt: skip
 
 
-def word_error_claims(scores: pd.DataFrame, draws: Draws, n_draws: int) -> list[Row]:
-    """Corpus WER by condition and reference; recordings without a score are unknown."""
-    rows = []
-    for (condition, reference), own in scores.groupby(["condition", "reference"], sort=True):
-        done = word_errors(own)
-        names = done["recording_id"].tolist()
-        errors, words = done["errors"].to_numpy(), done["words"].to_numpy()
-        estimate = stats.ratio_rate(errors, words, names, draws(), n_draws)
-        unknown = int(own["status"].isin(["failed", "unknown"]).sum())
-        absent = len(own) - len(done) - unknown
-        name, label = (
-            f"wer_{condition}_{reference}",
-            f"word error rate, {condition}, against {reference}",
-        )
-        total = (float(errors.sum()), float(words.sum()))
-        rows.append(claim_row(name, label, estimate, *total, unknown, absent))
-    return rows
-
-
-def linkage_claims(linkage: pd.DataFrame, eligibility: pd.DataFrame) -> list[Row]:
-    """Attacker-optimal error rates, with profiles that are unknown or not applicable."""
-    rows = []
-    for row in linkage[linkage["orientation"] == "attacker"].to_dict("records"):
-        place = ["condition", "region_kind", "backend"]
-        own = eligibility[(eligibility[place] == [row[key] for key in place]).all(axis=1)]
-        fate = own["status"].value_counts()
-        estimate = Estimate(
-            _number(row["eer"]), _number(row["ci_low"]), _number(row["ci_high"]),
-            status=row["status"], reason=None if pd.isna(row["reason"]) else row["reason"],
-        )  # fmt: skip
-        name = "_".join(row[key] for key in ("protocol", *place))
-        label = f"equal error rate, {row['protocol']}, {', '.join(row[key] for key in place)}"
-        counts = (int(fate.get("unknown", 0)), int(fate.get("not_applicable", 0)))
-        rows.append(claim_row(
-            f"eer_{name}", label, estimate, math.nan, row["n_target"] + row["n_nontarget"],
-            *counts,
-        ))  # fmt: skip
-    return rows
-
-
-def contrast_claims(contrasts: pd.DataFrame) -> list[Row]:
-    """Each contrast as a claim under its own id; the value is a difference of shares."""
-    rows = []
-    for row in contrasts.to_dict("records"):
-        estimate = Estimate(
-            _number(row["estimate"]), _number(row["ci_low"]), _number(row["ci_high"]),
-            status=row["status"], reason=None if pd.isna(row["reason"]) else row["reason"],
-        )  # fmt: skip
-        label = f"{row['endpoint']}, {row['condition_b']} minus {row['condition_a']}"
-        items = float(row["n_items"])
-        rows.append(
-            claim_row(row["contrast_id"], label, estimate, math.nan, items, unit="difference")
-        )
-    return rows
-
-
-def population_claims(
-    recordings: pd.DataFrame,
-    profiles: pd.DataFrame,
-    turns: pd.DataFrame,
-    edits: pd.DataFrame,
-    regions: pd.DataFrame,
-    reconstructions: pd.DataFrame,
-) -> list[Row]:
-    """How much there is: recordings, minutes, profiles, turns, edits, regions, retained."""
-    done = recordings[recordings["status"] == "ok"]
-    rows = [
-        count_row("n_recordings", "recordings", len(done), "recordings"),
-        count_row("n_recordings_failed", "recordings not usable", len(recordings) - len(done),
-                  "recordings"),
-        count_row("minutes", "duration", float(done["duration_s"].sum()) / 60, "minutes"),
-        count_row("n_profiles", "conversation-speaker profiles", len(profiles), "profiles"),
-        count_row("n_turns", "turns", len(turns), "turns"),
-        count_row("n_intentions", "focused edit intentions", len(edits), "intentions"),
-        count_row("n_regions", "composed regions (affected turns)", len(regions), "regions"),
-    ]  # fmt: skip
-    for condition, own in reconstructions.groupby("condition", sort=True):
-        kept = int(own["n_retained"].sum())
-        label = f"regions that keep converted speech, {condition}"
-        share = Estimate(kept / len(regions) if len(regions) else math.nan)
-        rows.append(claim_row(f"retained_regions_{condition}", label, share, kept, len(regions)))
-    return rows
-
-
 def show(value: Any, scale: float = 100.0, digits: int = 1) -> str:
     """A number for a sentence, in points unless ``scale`` says otherwise."""
     return "not estimable" if pd.isna(value) else f"{scale * float(value):.{digits}f}"
-
-
-def _number(value: Any) -> float:
-    return math.nan if pd.isna(value) else float(value)

@@ -19,6 +19,7 @@ run_name: str = "demo"  # the run whose tables are read and written
 n_draws: int = 10000  # bootstrap draws of conversations
 n_draws_linkage: int = 2000  # bootstrap draws for error rates of the attacker
 seed: int = 20261005  # seed of draws and sign flips
+judge: str = ""  # whose verdicts are contrasted, the first by name when empty
 reference: str = "source"  # reference of word errors: source (saved transcript) or gold (script)
 
 # %%
@@ -26,6 +27,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from aegis import claims as build
 from aegis import contrasts, report
 from aegis.stage import open_stage
 from aegis.tables import CONDITIONS, SCHEMAS
@@ -34,12 +36,9 @@ stage = open_stage("13_contrasts", globals())
 report.style()
 matches, scores = stage.read("lexical_matches"), stage.read("transcript_scores")
 trials, linkage = stage.read("trials"), stage.read("linkage")
-later = {
-    "08_extract_facts": "facts",
-    "10_judge_facts": "fact_verdicts",
-    "11_judge_edits": "edit_verdicts",
-}
-missing = [name for name, table in later.items() if table not in SCHEMAS or not stage.has(table)]
+later = {"fact_verdicts": "10_judge_facts", "edit_verdicts": "11_judge_edits"}
+verdicts = {name: stage.read(name) for name in later if stage.has(name)}
+missing = {name: notebook for name, notebook in later.items() if name not in verdicts}
 
 
 def draws() -> np.random.Generator:
@@ -56,7 +55,7 @@ def draws() -> np.random.Generator:
 
 # %%
 lexical = pd.DataFrame(
-    contrasts.lexical_claims(matches, draws, n_draws), columns=list(SCHEMAS["claims"].columns)
+    build.lexical_claims(matches, draws, n_draws), columns=list(SCHEMAS["claims"].columns)
 )
 report.rates(
     lexical[
@@ -80,7 +79,14 @@ pairs = [("original", name) for name in CONDITIONS[1:]] + [contrasts.RENDERERS]
 rows = contrasts.lexical_contrasts(matches, draws, n_draws)
 rows += contrasts.word_error_contrasts(scores, pairs, reference, draws, n_draws)
 rows += contrasts.linkage_contrasts(trials, draws, n_draws_linkage)
-rows += contrasts.absent_contrasts(missing) if missing else []
+judged = {
+    name: own[own["judge"] == (judge or own["judge"].min())] for name, own in verdicts.items()
+}
+if "fact_verdicts" in judged:
+    rows += contrasts.fact_contrasts(judged["fact_verdicts"], draws, n_draws)
+if "edit_verdicts" in judged:
+    rows += contrasts.edit_contrasts(judged["edit_verdicts"], draws, n_draws)
+rows += contrasts.absent_contrasts(missing)
 table = stage.write("contrasts", pd.DataFrame(contrasts.adjust_families(rows)))
 run = table[table["status"] != "not_applicable"]
 points = ["estimate", "ci_low", "ci_high", "equal_conversation"]
@@ -119,10 +125,10 @@ report.table(limits.assign(**{name: 100 * limits[name] for name in in_points}), 
 
 # %%
 population = ("recordings", "profiles", "turns", "edits", "regions", "reconstructions")
-claims = contrasts.population_claims(*map(stage.read, population))
-claims += lexical.to_dict("records") + contrasts.contrast_claims(table)
-claims += contrasts.word_error_claims(scores, draws, n_draws)
-claims += contrasts.linkage_claims(linkage, stage.read("eligibility"))
+claims = build.population_claims(*map(stage.read, population))
+claims += lexical.to_dict("records") + build.contrast_claims(table)
+claims += build.word_error_claims(scores, draws, n_draws)
+claims += build.linkage_claims(linkage, stage.read("eligibility"))
 claims = stage.write("claims", pd.DataFrame(claims))
 report.table(claims.groupby(["unit", "status"]).size().rename("claims").reset_index())
 
@@ -139,7 +145,7 @@ shown = [
     shares.get((end, name), "none") for end in contrasts.LEXICAL for name in contrasts.RENDERERS
 ]
 edited = [
-    f"{contrasts.show(row.estimate)} points on {row.n_items} profiles, {row.endpoint.split()[2]}"
+    f"{contrasts.show(row.estimate)} points on {row.n_items} profiles ({row.endpoint[19:-11]})"
     for row in table.itertuples()
     if row.endpoint.startswith("eer edited_region") and row.status == "ok"
 ]
@@ -151,7 +157,7 @@ report.say(
     f" {gain['n_clusters']} conversations). The original is still heard in {shown[2]} and"
     f" {shown[3]}; sign-flip p {p}, adjusted {adjusted}. In edited regions the attacker's error"
     f" rate changes by {'; '.join(edited) or 'nothing that could be compared'}."
-    f" Not run: {', '.join(missing) or 'nothing'}. An interval that crosses zero does not"
+    f" Not run: {', '.join(missing.values()) or 'nothing'}. An interval that crosses zero does not"
     " establish equivalence, and these engines are not the paper's."
 )
 

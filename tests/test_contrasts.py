@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from fabricate import fabricate_run
 
-from aegis import contrasts
+from aegis import claims, contrasts
 from aegis.tables import Run, check_table
 from aegis.trials import equal_error_rate
 
@@ -32,6 +32,7 @@ def matches(rows: list[tuple[str, str, str, str, str]]) -> pd.DataFrame:
 
 
 A, B = "renderer_a", "renderer_b"
+LATER = {"fact_verdicts": "10_judge_facts", "edit_verdicts": "11_judge_edits"}
 HAND = matches([
     ("i1", "c1", A, "realised", "absent"), ("i1", "c1", B, "realised", "retained"),
     ("i2", "c1", A, "failed", "failed"), ("i2", "c1", B, "realised", "absent"),
@@ -53,7 +54,7 @@ def test_lexical_contrasts_by_hand() -> None:
 
 
 def test_failures_stay_in_the_denominator_as_unknown() -> None:
-    rows = {row["claim_id"]: row for row in contrasts.lexical_claims(HAND, draws, 100)}
+    rows = {row["claim_id"]: row for row in claims.lexical_claims(HAND, draws, 100)}
     realised = rows["realised_renderer_a"]
     assert (realised["numerator"], realised["denominator"], realised["unknown"]) == (2, 4, 1)
     assert rows["uncertain_renderer_b"]["numerator"] == 1
@@ -69,7 +70,7 @@ def test_retained_cases_stand_beside_their_plan() -> None:
     planned = HAND.assign(planned_text_holds_original=HAND["condition"] == B)
     whole = planned.assign(scope="conversation")
     rows = {
-        r["claim_id"]: r for r in contrasts.lexical_claims(pd.concat([planned, whole]), draws, 50)
+        r["claim_id"]: r for r in claims.lexical_claims(pd.concat([planned, whole]), draws, 50)
     }
     assert rows["retained_planned_renderer_a"]["numerator"] == 0
     assert rows["retained_planned_renderer_b"]["numerator"] == 1
@@ -81,7 +82,7 @@ def test_retained_cases_stand_beside_their_plan() -> None:
 def test_outcomes_that_do_not_apply_leave_the_denominator() -> None:
     own = HAND[HAND["condition"] == A].assign(condition="redacted", scope="conversation")
     own["replacement_status"] = "not_applicable"
-    rows = {row["claim_id"]: row for row in contrasts.lexical_claims(own, draws, 50)}
+    rows = {row["claim_id"]: row for row in claims.lexical_claims(own, draws, 50)}
     realised = rows["realised_conversation_redacted"]
     assert (realised["denominator"], realised["not_applicable"]) == (0, 4)
     assert realised["status"] == "not_applicable"
@@ -125,14 +126,14 @@ def test_word_errors_are_pooled_and_paired() -> None:
     ]
     assert row["estimate"] == pytest.approx(12 / 100 - 1 / 100)
     assert row["equal_conversation"] == pytest.approx((0.2 + 0.1) / 2)
-    claims = {row["claim_id"]: row for row in contrasts.word_error_claims(table, draws, 100)}
-    assert claims["wer_converted_source"]["value"] == pytest.approx(0.12)
+    found = {row["claim_id"]: row for row in claims.word_error_claims(table, draws, 100)}
+    assert found["wer_converted_source"]["value"] == pytest.approx(0.12)
 
 
 def test_recordings_without_a_score_are_unknown() -> None:
     failed = scores({"converted": [(0, 0)]}, "failed").assign(recording_id="c9")
     table = pd.concat([scores({"converted": [(1, 10)]}), failed])
-    claim = contrasts.word_error_claims(table, draws, 100)[0]
+    claim = claims.word_error_claims(table, draws, 100)[0]
     assert (claim["unknown"], claim["denominator"]) == (1, 10)
 
 
@@ -155,15 +156,63 @@ def test_linkage_contrast_is_matched(run: Run) -> None:
 
 def test_holm_keeps_the_place_of_a_test_that_did_not_run() -> None:
     rows = contrasts.lexical_contrasts(HAND, draws, 100)
-    rows += contrasts.absent_contrasts(["08_extract_facts"])
+    rows += contrasts.absent_contrasts(LATER)
     adjusted = {row["contrast_id"]: row for row in contrasts.adjust_families(rows)}
     retained = adjusted["retained: renderer_b - renderer_a"]
     assert retained["p_holm"] == pytest.approx(min(1.0, 2 * retained["p"]))
     facts = adjusted["fact preserved: converted - original"]
-    assert facts["reason"] == "not run: 08_extract_facts"
+    assert facts["reason"] == "not run: 10_judge_facts"
     assert math.isnan(facts["p_holm"])
     control = [row for row in adjusted.values() if row["family"] == "original control"]
     assert len(control) == contrasts.FAMILIES["original control"]
+
+
+def verdicts(rows: list[tuple[str, str, str, str, str | None]]) -> pd.DataFrame:
+    """(fact, recording, condition, order, label); no label is an invalid verdict."""
+    table = pd.DataFrame(rows, columns=["fact_id", "recording_id", "condition", "order", "label"])
+    return table.assign(status=["ok" if label else "unknown" for label in table["label"]])
+
+
+def test_a_label_counts_only_if_both_orders_agree() -> None:
+    table = verdicts([
+        ("f1", "c1", A, "source", "preserved"), ("f1", "c1", A, "target", "preserved"),
+        ("f2", "c1", A, "source", "preserved"), ("f2", "c1", A, "target", "partial"),
+        ("f3", "c1", A, "source", "preserved"), ("f3", "c1", A, "target", None),
+    ])  # fmt: skip
+    labels = contrasts.agreed_labels(table, "fact_id", ["label"]).set_index("fact_id")["label"]
+    assert labels["f1"] == "preserved"
+    assert labels[["f2", "f3"]].isna().all()
+
+
+def test_fact_contrasts_use_the_facts_observed_in_both_by_hand() -> None:
+    """Preserved a: 1 1 0, b: 1 0 1; f4 is unobserved in b and takes no part."""
+    table = verdicts([
+        ("f1", "c1", A, "one", "preserved"), ("f1", "c1", B, "one", "preserved"),
+        ("f2", "c1", A, "one", "preserved"), ("f2", "c1", B, "one", "contradicted"),
+        ("f3", "c2", A, "one", "missing"), ("f3", "c2", B, "one", "preserved"),
+        ("f4", "c3", A, "one", "preserved"), ("f4", "c3", B, "one", None),
+        ("f1", "c1", "original", "one", "preserved"), ("f3", "c2", "original", "one", "preserved"),
+    ])  # fmt: skip
+    rows = {row["contrast_id"]: row for row in contrasts.fact_contrasts(table, draws, 100)}
+    kept = rows["fact preserved: renderer_b - renderer_a"]
+    assert (kept["estimate"], kept["n_items"], kept["n_clusters"]) == (0.0, 3, 2)
+    assert kept["equal_conversation"] == pytest.approx((-0.5 + 1) / 2)
+    wrong = rows["fact contradicted: renderer_b - renderer_a"]
+    assert wrong["estimate"] == pytest.approx(1 / 3)
+    assert wrong["family"] == "retention and contradiction"
+    assert 0 < wrong["p"] <= 1
+    control = rows["fact preserved: renderer_a - original"]
+    assert (control["estimate"], control["n_items"]) == (-0.5, 2)
+    assert rows["fact preserved: converted - original"]["status"] == "not_applicable"
+    families = [row["family"] for row in rows.values()]
+    assert families.count("original control") == contrasts.FAMILIES["original control"]
+
+
+def test_judged_edits_stand_beside_the_literal_search() -> None:
+    table = HAND.assign(status="ok", order="one")
+    rows = contrasts.edit_contrasts(table, draws, 100)
+    assert [row["endpoint"] for row in rows] == ["realised (judge)", "retained (judge)"]
+    assert rows[0]["estimate"] == pytest.approx(0.25)
 
 
 def test_all_rows_pass_their_schemas(run: Run) -> None:
@@ -174,16 +223,16 @@ def test_all_rows_pass_their_schemas(run: Run) -> None:
         run.read("transcript_scores"), [("original", "converted")], "gold", draws, 50
     )
     rows += contrasts.linkage_contrasts(run.read("trials"), draws, 50)
-    rows += contrasts.absent_contrasts(["08_extract_facts"])
+    rows += contrasts.absent_contrasts(LATER)
     table = check_table("contrasts", pd.DataFrame(contrasts.adjust_families(rows)))
-    claims = contrasts.contrast_claims(table)
-    assert len(claims) == len(rows)
-    claims += contrasts.lexical_claims(run.read("lexical_matches"), draws, 50)
-    claims += contrasts.word_error_claims(run.read("transcript_scores"), draws, 50)
-    claims += contrasts.linkage_claims(run.read("linkage"), run.read("eligibility"))
+    found = claims.contrast_claims(table)
+    assert len(found) == len(rows)
+    found += claims.lexical_claims(run.read("lexical_matches"), draws, 50)
+    found += claims.word_error_claims(run.read("transcript_scores"), draws, 50)
+    found += claims.linkage_claims(run.read("linkage"), run.read("eligibility"))
     names = ("recordings", "profiles", "turns", "edits", "regions", "reconstructions")
-    claims += contrasts.population_claims(*map(run.read, names))
-    table = check_table("claims", pd.DataFrame(claims)).set_index("claim_id")
+    found += claims.population_claims(*map(run.read, names))
+    table = check_table("claims", pd.DataFrame(found)).set_index("claim_id")
     assert table.loc["n_profiles", "value"] == 12
     assert table.loc["minutes", "value"] == pytest.approx(6 * 36 / 60)
     kept = run.read("timeline").query("source == 'retained_converted'")
