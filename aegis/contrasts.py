@@ -174,7 +174,8 @@ def agreed_labels(verdicts: pd.DataFrame, item: str, columns: Sequence[str]) -> 
     seen = verdicts[[*keys, *columns]].copy()
     seen.loc[(verdicts["status"] != "ok").to_numpy(dtype=bool), list(columns)] = pd.NA
     groups = seen.groupby(keys, sort=True)[list(columns)]
-    return groups.first().where(groups.nunique(dropna=False) == 1).reset_index()
+    agreed = groups.nunique(dropna=False).eq(1)
+    return groups.first().where(agreed).reset_index()
 
 
 def verdict_contrast(
