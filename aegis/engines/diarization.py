@@ -1,15 +1,16 @@
 """Diarization: who speaks when, with or without a known number of speakers.
 
-Unit: one mono recording at 16 kHz. Both engines cut the recording into short pieces of
-one voice, embed each with GE2E, cluster the embeddings (agglomerative, average linkage,
-cosine) and refine the cluster means; they differ in where the pieces come from:
+Unit: one mono recording at 16 kHz. Both engines embed windows of 1.5 s inside the speech
+with GE2E, cluster the embeddings (agglomerative, average linkage, cosine), refine the
+cluster means, and label the speech in steps of a frame by the windows around it. Without
+a given number, clusters whose means lie close together are united and small ones given
+up; what remains is the number of speakers.
 
-- ``pyannote-segmentation``: PyanNet finds up to three local speakers in 5-s windows,
-  overlap included (Bredin and Laurent 2021). Local speakers of one window are different
-  people, so their assignment to clusters is one to one; the windows' activations are
-  then added up on one time line, and as many speakers are active in a frame as the
-  windows count on average.
-- ``window-clustering``: windows of 1.5 s inside the voice activity; no overlap.
+- ``window-clustering``: the speech is silero's; one speaker at a time.
+- ``pyannote-segmentation``: PyanNet (Bredin and Laurent 2021) finds up to three local
+  speakers in 5-s windows. It adds stretches that silero misses, and overlap: where it
+  hears two speakers at once, the local speakers are assigned to the clusters, one to
+  one, and the second one is added.
 
 A recording's features are kept until the next recording, so that asking twice (with and
 without the number of speakers) costs one analysis. Memory: embeddings of long recordings
@@ -19,6 +20,7 @@ are clustered on at most ``MOST_CLUSTERED`` of them.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,20 +29,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aegis.audio import SAMPLE_RATE_HZ, Signal
-from aegis.engines import EngineInfo, SpeakerTurn, load, register
-from aegis.engines.activity import find_speech, join_intervals, voice_probabilities
+from aegis.audio import SAMPLE_RATE_HZ, Signal, cut, rms_db
+from aegis.engines import EngineInfo, SpeakerEncoder, SpeakerTurn, load, register
+from aegis.engines.activity import Interval, find_speech, join_intervals, voice_probabilities
 from aegis.errors import EngineUnavailable
 
 Floats = NDArray[np.float32]
 
 MOST_CLUSTERED = 3000
-PIECE_THRESHOLD = 0.30
-"""Cosine distance below which two clusters of local speakers are one voice (GE2E, raw)."""
-WINDOW_THRESHOLD = 0.33
-"""The same for 1.5-s windows, whose embeddings scatter more."""
-SMALLEST_SHARE = 0.04
-"""A cluster with less of the pieces is no speaker of its own."""
+CLUSTER_DISTANCE = 0.28
+"""Cosine distance at which the dendrogram of windows is cut (GE2E, raw vectors)."""
+SPEAKER_DISTANCE = 0.15
+"""Cluster means nearer than this are one voice. On spliced conversations of readers and of
+synthetic voices, two speakers were at least 0.17 apart and halves of one at most 0.15."""
+SMALLEST_SHARE, ENOUGH_WINDOWS = 0.07, 30
+"""A cluster with less of the windows is no speaker, unless it has 15 s of speech."""
+DISTANT_SHARE = 0.85
+"""Silero hears at least this share of PyanNet's speech in close recordings."""
+RELIABLE_S = 1.0
+"""Windows with less speech take part in no cluster."""
+LONGEST_PAUSE_S = 0.2
+SHORTEST_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -52,48 +61,35 @@ class Pieces:
     group: NDArray[np.int64]
 
 
-def cluster_pieces(
-    pieces: Pieces, n_speakers: int | None, threshold: float, reliable_s: float = 1.0
-) -> Floats:
-    """Mean embedding of each speaker, shape (speakers, d).
-
-    Parameters
-    ----------
-    n_speakers
-        Number of speakers; None lets ``threshold`` decide.
-    reliable_s
-        Pieces with less clean speech take part in no cluster (unless all are short).
-    """
-    chosen = np.flatnonzero(pieces.seconds >= reliable_s)
+def cluster_pieces(pieces: Pieces, n_speakers: int | None) -> Floats:
+    """Mean embedding of each speaker, shape (speakers, d); ``n_speakers`` None: find out."""
+    chosen = np.flatnonzero(pieces.seconds >= RELIABLE_S)
     if chosen.size < max(2, n_speakers or 0):
         chosen = np.arange(len(pieces.seconds))
     if chosen.size > MOST_CLUSTERED:
         chosen = chosen[np.linspace(0, chosen.size - 1, MOST_CLUSTERED).astype(int)]
     vectors = pieces.vectors[chosen]
-    labels = _cut_tree(vectors, n_speakers, threshold)
-    means = np.stack(
-        [vectors[labels == label].mean(axis=0) for label in _large(labels, n_speakers)]
-    )
-    for _ in range(3):
-        nearest = assign_pieces(pieces, _unit(means))[chosen]
-        means = np.stack(
-            [
-                vectors[nearest == k].mean(axis=0) if (nearest == k).any() else means[k]
-                for k in range(len(means))
-            ]
-        )
-    return _unit(means)
+    labels = _cut_tree(vectors, n_speakers)
+    kept = _large(labels, n_speakers)
+    means = _unit(np.stack([vectors[labels == label].mean(axis=0) for label in kept]))
+    means, counts = _refine(vectors, means)
+    while n_speakers is None and len(means) > 1:
+        means, changed = _give_up_one(means, counts)
+        if not changed:
+            break
+        means, counts = _refine(vectors, means)
+    return means
 
 
-def _cut_tree(vectors: Floats, n_speakers: int | None, threshold: float) -> NDArray[np.int64]:
-    """Labels from one dendrogram, cut at the threshold or where enough clusters are large."""
+def _cut_tree(vectors: Floats, n_speakers: int | None) -> NDArray[np.int64]:
+    """Labels from one dendrogram, cut at the distance or where enough clusters are large."""
     from scipy.cluster.hierarchy import fcluster, linkage
 
     if len(vectors) < 2:
         return np.zeros(len(vectors), dtype=np.int64)
     tree = linkage(vectors, "average", metric="cosine")
     if n_speakers is None:
-        return np.asarray(fcluster(tree, threshold, "distance"), dtype=np.int64)
+        return np.asarray(fcluster(tree, CLUSTER_DISTANCE, "distance"), dtype=np.int64)
     labels = np.zeros(len(vectors), dtype=np.int64)
     for k in range(n_speakers, len(vectors) + 1):
         labels = np.asarray(fcluster(tree, k, "maxclust"), dtype=np.int64)
@@ -108,9 +104,38 @@ def _large(labels: NDArray[np.int64], n_speakers: int | None) -> list[int]:
     order = np.lexsort((values, -counts))
     if n_speakers is not None:
         return [int(values[k]) for k in order[:n_speakers]]
-    least = max(2.0, SMALLEST_SHARE * len(labels))
-    kept = [int(values[k]) for k in order if counts[k] >= least]
+    kept = [int(values[k]) for k in order if counts[k] >= _least(len(labels))]
     return kept or [int(values[order[0]])]
+
+
+def _least(n: int) -> float:
+    return max(2.0, min(SMALLEST_SHARE * n, ENOUGH_WINDOWS))
+
+
+def _refine(vectors: Floats, means: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Three rounds of nearest mean; means and how many vectors each one has."""
+    for _ in range(3):
+        labels = (vectors @ means.T).argmax(axis=1)
+        fresh = [
+            vectors[labels == k].mean(axis=0) if (labels == k).any() else means[k]
+            for k in range(len(means))
+        ]
+        means = _unit(np.stack(fresh))
+    return means, np.bincount((vectors @ means.T).argmax(axis=1), minlength=len(means))
+
+
+def _give_up_one(means: Floats, counts: NDArray[np.int64]) -> tuple[Floats, bool]:
+    """Drop the smallest cluster if it is too small, else unite the two nearest if near."""
+    smallest = int(counts.argmin())
+    if counts[smallest] < _least(int(counts.sum())):
+        return np.delete(means, smallest, axis=0), True
+    distance = 1.0 - means @ means.T
+    np.fill_diagonal(distance, np.inf)
+    i, j = np.unravel_index(int(distance.argmin()), distance.shape)
+    if distance[i, j] >= SPEAKER_DISTANCE:
+        return means, False
+    united = _unit(counts[i] * means[i] + counts[j] * means[j])
+    return np.vstack([np.delete(means, [i, j], axis=0), united]).astype(np.float32), True
 
 
 def assign_pieces(pieces: Pieces, means: Floats) -> NDArray[np.int64]:
@@ -145,21 +170,135 @@ class _Memo:
 
 
 @dataclass(frozen=True)
-class _Local:
-    """PyanNet's view: activations (windows, frames, 3), pieces and the slot of each piece."""
+class Windows:
+    """Windows of 1.5 s inside the speech: the speech, centres (n,) in seconds, embeddings."""
 
-    activations: Floats
+    speech: list[Interval]
+    centres_s: NDArray[np.float64]
     pieces: Pieces
-    slots: NDArray[np.int64]
+
+
+def embed_windows(
+    encoder: SpeakerEncoder,
+    samples: Signal,
+    speech: list[Interval],
+    window_s: float = 1.5,
+    step_s: float = 0.5,
+) -> Windows:
+    """Embed windows inside each stretch of speech; shorter stretches are one window."""
+    spans = [
+        (at, min(at + window_s, end))
+        for start, end in speech
+        for at in np.arange(start, max(start + 0.1, end - window_s + 0.1), step_s)
+        if min(at + window_s, end) - at >= 0.3
+    ]
+    cuts = [cut(samples, start, end) for start, end in spans]
+    audible = [k for k, piece in enumerate(cuts) if rms_db(piece) > -80.0]
+    vectors = encoder.embed([cuts[k] for k in audible])
+    seconds = np.array([spans[k][1] - spans[k][0] for k in audible], dtype=np.float32)
+    centres = np.array([(spans[k][0] + spans[k][1]) / 2 for k in audible])
+    return Windows(speech, centres, Pieces(vectors, seconds, np.arange(len(audible))))
+
+
+def label_times(windows: Windows, means: Floats, times_s: NDArray[Any]) -> NDArray[np.int64]:
+    """The speaker at each time: the windows around it vote by similarity, shape (len(times),)."""
+    similarity = windows.pieces.vectors @ means.T
+    labels = np.zeros(times_s.size, dtype=np.int64)
+    for first in range(0, times_s.size, 1000):
+        part = times_s[first : first + 1000]
+        near = slice(*np.searchsorted(windows.centres_s, [part[0] - 8.0, part[-1] + 8.0]))
+        near = near if near.stop > near.start else slice(0, None)
+        away = (part[:, None] - windows.centres_s[near]) / 0.4
+        weights = np.exp(-0.5 * away**2) + 1e-12 / (1.0 + away**2)
+        labels[first : first + 1000] = (weights @ similarity[near]).argmax(axis=1)
+    return labels
+
+
+def stretches_of(
+    active: NDArray[np.bool_], start_s: float, frame_s: float, duration_s: float
+) -> list[SpeakerTurn]:
+    """Stretches of frames (frames, speakers) as turns, by start; short pauses closed."""
+    turns = []
+    for speaker in range(active.shape[1]):
+        flat = np.concatenate([[0], active[:, speaker].astype(int), [0]])
+        edges = np.flatnonzero(np.diff(flat)).reshape(-1, 2) * frame_s + start_s
+        runs = join_intervals([(float(a), float(b)) for a, b in edges], LONGEST_PAUSE_S)
+        turns += [
+            SpeakerTurn(max(0.0, start), min(end, duration_s), str(speaker))
+            for start, end in runs
+            if end - start >= SHORTEST_S and start < duration_s - SHORTEST_S
+        ]
+    return sorted(turns, key=lambda turn: (turn.start_s, turn.end_s, turn.speaker))
+
+
+class WindowDiarizer:
+    """Windows of 1.5 s inside the voice activity, clustered by GE2E; no overlap."""
+
+    frame_s = 0.02
+
+    def __init__(self) -> None:
+        self._encoder = load("encoder", "ge2e")
+        self.info = EngineInfo("diarizer", "window-clustering", "silero-v6 ge2e", "Apache-2.0")
+        self._memo = _Memo()
+
+    def diarize(self, samples: Signal, n_speakers: int | None) -> list[SpeakerTurn]:
+        """Stretches of speech with one speaker each, by start."""
+        duration_s = samples.size / SAMPLE_RATE_HZ
+        windows: Windows = self._memo.get(samples, self._analyse)
+        if not windows.centres_s.size:
+            return []
+        means = cluster_pieces(windows.pieces, n_speakers)
+        speech = frames_in(windows.speech, 0.0, self.frame_s, int(duration_s / self.frame_s) + 1)
+        active = _one_hot(windows, means, speech, self.frame_s / 2, self.frame_s)
+        return stretches_of(active, 0.0, self.frame_s, duration_s)
+
+    def _analyse(self, samples: Signal) -> Windows:
+        speech = find_speech(voice_probabilities(samples), samples.size / SAMPLE_RATE_HZ)
+        return embed_windows(self._encoder, samples, speech)
+
+
+def frames_in(
+    speech: Sequence[Interval], start_s: float, frame_s: float, n_frames: int
+) -> NDArray[np.bool_]:
+    """Which frames, the first beginning at ``start_s``, lie in the speech."""
+    inside = np.zeros(n_frames, dtype=bool)
+    for a, b in speech:
+        inside[max(0, round((a - start_s) / frame_s)) : max(0, round((b - start_s) / frame_s))] = (
+            True
+        )
+    return inside
+
+
+def _one_hot(
+    windows: Windows, means: Floats, speech: NDArray[np.bool_], centre_s: float, frame_s: float
+) -> NDArray[np.bool_]:
+    """One speaker in each frame of speech, shape (frames, speakers)."""
+    frames = np.flatnonzero(speech)
+    active = np.zeros((speech.size, len(means)), dtype=bool)
+    active[frames, label_times(windows, means, frames * frame_s + centre_s)] = True
+    return active
+
+
+@dataclass(frozen=True)
+class _Local:
+    """PyanNet's view beside the windows.
+
+    ``overlapped`` are the frames of the recording with two or more speakers at once;
+    ``slots`` and ``activations`` belong to ``pieces``: local speakers near such frames.
+    """
+
+    windows: Windows
+    overlapped: NDArray[np.bool_]
+    pieces: Pieces
+    activations: Floats
 
 
 class SegmentationDiarizer:
-    """PyanNet's local speakers, clustered by GE2E."""
+    """Window clustering, with PyanNet's overlap and the speech that silero misses."""
 
     window_s, step_s, onset = 5.0, 1.0, 0.5
-    shortest_s, longest_pause_s = 0.1, 0.2
 
-    def __init__(self, threshold: float = PIECE_THRESHOLD) -> None:
+    def __init__(self) -> None:
         os.environ["PYANNOTE_METRICS_ENABLED"] = "0"
         from aegis.weights import model_dir, read_card
 
@@ -170,52 +309,105 @@ class SegmentationDiarizer:
         except ImportError as error:
             raise EngineUnavailable(f"{card.name}: install pyannote.audio ({error})") from error
         torch.set_num_threads(1)
+        # It tells at each load how to rewrite the checkpoint file, which must stay as it is.
+        logging.getLogger("lightning.pytorch.utilities.migration.utils").setLevel(logging.ERROR)
         self._torch = torch
-        path = model_dir(card.name) / card.files[0].path
-        model: Any = Model.from_pretrained(str(path))
+        model: Any = Model.from_pretrained(str(model_dir(card.name) / card.files[0].path))
         self._model = model
         self._model.eval()
         self._encoder = load("encoder", "ge2e")
-        self._threshold = threshold
         frames = self._model.receptive_field
-        self._frame_s, self._offset_s = float(frames.step), float(frames.duration) / 2
+        self._frame_s = float(frames.step)
+        self._start_s = (float(frames.duration) - self._frame_s) / 2
         self.info = EngineInfo("diarizer", card.name, f"{card.revision} ge2e", card.licence)
         self._memo = _Memo()
 
     def diarize(self, samples: Signal, n_speakers: int | None) -> list[SpeakerTurn]:
         """Stretches of speech with a speaker, by start; stretches of two speakers may overlap."""
         local: _Local = self._memo.get(samples, self._analyse)
-        if not local.pieces.seconds.size:
+        windows = local.windows
+        if not windows.centres_s.size:
             return []
-        means = cluster_pieces(local.pieces, n_speakers, self._threshold)
-        labels = assign_pieces(local.pieces, means)
-        active = self._overlay(local, labels, len(means))
-        return self._stretches(active, samples.size / SAMPLE_RATE_HZ)
+        means = cluster_pieces(windows.pieces, n_speakers)
+        n_frames = local.overlapped.size
+        speech = frames_in(windows.speech, self._start_s, self._frame_s, n_frames)
+        centre_s = self._start_s + self._frame_s / 2
+        active = _one_hot(windows, means, speech, centre_s, self._frame_s)
+        if len(means) > 1 and local.pieces.seconds.size:
+            self._add_second(active, local, means)
+        return stretches_of(active, self._start_s, self._frame_s, samples.size / SAMPLE_RATE_HZ)
 
     def _analyse(self, samples: Signal) -> _Local:
-        """Activations of all windows, and an embedding of each local speaker's clean speech."""
         size, step = (round(s * SAMPLE_RATE_HZ) for s in (self.window_s, self.step_s))
         n_windows = max(1, -(-(samples.size - size) // step) + 1)
         padded = np.pad(samples, (0, max(0, (n_windows - 1) * step + size - samples.size)))
-        activations, vectors, seconds, group, slots = [], [], [], [], []
-        for first in range(0, n_windows, 16):
-            rows = range(first, min(first + 16, n_windows))
-            batch = np.stack([padded[row * step : row * step + size] for row in rows])
-            with self._torch.inference_mode():
-                found = self._model(self._torch.from_numpy(batch)[:, None]).numpy()
-            activations.append(found)
-            for row, window, activation in zip(rows, batch, found, strict=True):
-                for slot, clean_s, piece in self._local_speakers(window, activation):
-                    vectors.append(self._encoder.embed([piece])[0])
-                    seconds.append(clean_s)
-                    group.append(row)
-                    slots.append(slot)
+        cuts = [padded[k * step : k * step + size] for k in range(n_windows)]
+        activations = self._segment(cuts)
+        several = (activations > self.onset).sum(axis=2)
+        overlapped = self._average(several) >= 1.5
+        voiced = self._average((several > 0).astype(np.int64)) >= 0.5
+        speech = self._speech(samples, voiced)
+        found = [
+            (k, slot, clean_s, piece)
+            for k in range(n_windows)
+            if (several[k] >= 2).sum() * self._frame_s >= 0.25
+            for slot, clean_s, piece in self._local_speakers(cuts[k], activations[k])
+        ]
+        vectors = self._encoder.embed([piece for *_, piece in found])
         pieces = Pieces(
-            np.stack(vectors) if vectors else np.zeros((0, self._encoder.dimension), np.float32),
-            np.array(seconds, dtype=np.float32),
-            np.array(group, dtype=np.int64),
+            vectors,
+            np.array([clean_s for _, _, clean_s, _ in found], dtype=np.float32),
+            np.array([k for k, *_ in found], dtype=np.int64),
         )
-        return _Local(np.concatenate(activations), pieces, np.array(slots, dtype=np.int64))
+        own = [activations[k][:, slot] for k, slot, *_ in found]
+        frames = np.stack(own) if own else np.zeros((0, activations.shape[1]), np.float32)
+        windows = embed_windows(self._encoder, samples, speech)
+        return _Local(windows, overlapped, pieces, frames)
+
+    def _segment(self, cuts: Sequence[Signal]) -> Floats:
+        """Activations of local speakers, shape (windows, frames, 3)."""
+        found = []
+        for first in range(0, len(cuts), 16):
+            batch = self._torch.from_numpy(np.stack(cuts[first : first + 16]))[:, None]
+            with self._torch.inference_mode():
+                found.append(self._model(batch).numpy())
+        return np.concatenate(found)
+
+    def _first_frame(self, window: int) -> int:
+        return round(window * self.step_s / self._frame_s)
+
+    def _average(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Mean over the windows that see a frame, on the recording's frames."""
+        n_windows, n_frames = counts.shape
+        total = np.zeros(self._first_frame(n_windows - 1) + n_frames)
+        seen = np.zeros_like(total)
+        for window in range(n_windows):
+            first = self._first_frame(window)
+            total[first : first + n_frames] += counts[window]
+            seen[first : first + n_frames] += 1
+        return total / np.maximum(seen, 1)
+
+    def _speech(self, samples: Signal, voiced: NDArray[np.bool_]) -> list[Interval]:
+        """Silero's speech, whose pauses are sharp, and what only PyanNet hears.
+
+        Of PyanNet's stretches those that silero misses almost entirely; all of them where
+        silero misses much, as it does with distant microphones.
+        """
+        duration_s = samples.size / SAMPLE_RATE_HZ
+        speech = find_speech(voice_probabilities(samples), duration_s)
+        covered = frames_in(speech, self._start_s, self._frame_s, voiced.size)
+        distant = voiced.any() and float(covered[voiced].mean()) < DISTANT_SHARE
+        missed = [
+            (stretch.start_s, stretch.end_s)
+            for stretch in stretches_of(voiced[:, None], self._start_s, self._frame_s, duration_s)
+            if stretch.end_s - stretch.start_s >= 0.3
+            and (distant or self._share(covered, stretch.start_s, stretch.end_s) < 0.3)
+        ]
+        return join_intervals(sorted([*speech, *missed]), 0.0)
+
+    def _share(self, frames: NDArray[np.bool_], start_s: float, end_s: float) -> float:
+        first, last = (round((s - self._start_s) / self._frame_s) for s in (start_s, end_s))
+        return float(frames[max(0, first) : max(1, last)].mean())
 
     def _local_speakers(
         self, window: Signal, activation: Floats
@@ -231,110 +423,29 @@ class SegmentationDiarizer:
                 continue
             at = np.minimum(np.arange(window.size) * used.size // window.size, used.size - 1)
             piece = window[used[at]]
-            if float(np.mean(np.square(piece))) > 1e-9:
+            if rms_db(piece) > -80.0:
                 found.append((slot, float(clean.sum() * self._frame_s), piece))
         return found
 
-    def _overlay(self, local: _Local, labels: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
-        """Active speakers in each frame of the recording, shape (frames, speakers)."""
-        n_windows, n_frames, _ = local.activations.shape
-        firsts = np.round(np.arange(n_windows) * self.step_s / self._frame_s).astype(int)
-        total = np.zeros((firsts[-1] + n_frames, n), dtype=np.float32)
-        count, seen = np.zeros(len(total)), np.zeros(len(total))
-        for window, first in enumerate(firsts):
-            place = slice(first, first + n_frames)
-            count[place] += (local.activations[window] > self.onset).sum(axis=1)
-            seen[place] += 1
-        groups = local.pieces.group
-        for window, slot, label in zip(groups, local.slots, labels, strict=True):
-            first = firsts[window]
-            total[first : first + n_frames, label] += local.activations[window][:, slot]
-        wanted = np.rint(count / np.maximum(seen, 1))
-        rank = np.argsort(np.argsort(-total, axis=1, kind="stable"), axis=1, kind="stable")
-        return np.asarray((rank < wanted[:, None]) & (total > 0))
-
-    def _stretches(self, active: NDArray[np.bool_], duration_s: float) -> list[SpeakerTurn]:
-        turns = []
-        for speaker in range(active.shape[1]):
-            flat = np.concatenate([[0], active[:, speaker].astype(int), [0]])
-            edges = np.flatnonzero(np.diff(flat)).reshape(-1, 2)
-            times = edges * self._frame_s + self._offset_s - self._frame_s / 2
-            runs = join_intervals([(float(a), float(b)) for a, b in times], self.longest_pause_s)
-            turns += [
-                SpeakerTurn(max(0.0, start), min(end, duration_s), str(speaker))
-                for start, end in runs
-                if end - start >= self.shortest_s and start < duration_s
-            ]
-        return sorted(turns, key=lambda turn: (turn.start_s, turn.end_s, turn.speaker))
-
-
-class WindowDiarizer:
-    """Windows of 1.5 s inside the voice activity, clustered by GE2E; the plain fallback."""
-
-    window_s, step_s = 1.5, 0.5
-
-    def __init__(self, threshold: float = WINDOW_THRESHOLD) -> None:
-        self._encoder = load("encoder", "ge2e")
-        self._threshold = threshold
-        self.info = EngineInfo("diarizer", "window-clustering", "silero-v6 ge2e", "Apache-2.0")
-        self._memo = _Memo()
-
-    def diarize(self, samples: Signal, n_speakers: int | None) -> list[SpeakerTurn]:
-        """Stretches of speech with one speaker each; overlap is not found."""
-        speech, centres, pieces = self._memo.get(samples, self._analyse)
-        if not centres.size:
-            return []
-        means = cluster_pieces(pieces, n_speakers, self._threshold)
-        similarity = pieces.vectors @ means.T
-        turns: list[SpeakerTurn] = []
-        for start, end in speech:
-            turns += self._label(start, end, centres, similarity)
-        return turns
-
-    def _analyse(self, samples: Signal) -> tuple[list[tuple[float, float]], Any, Pieces]:
-        duration_s = samples.size / SAMPLE_RATE_HZ
-        speech = find_speech(voice_probabilities(samples), duration_s)
-        windows = [
-            (at, min(at + self.window_s, end))
-            for start, end in speech
-            for at in np.arange(start, max(start + 0.1, end - self.window_s + 0.1), self.step_s)
-            if min(at + self.window_s, end) - at >= 0.3
-        ]
-        rate = SAMPLE_RATE_HZ
-        cuts = [samples[round(a * rate) : round(b * rate)] for a, b in windows]
-        vectors = self._encoder.embed(cuts)
-        seconds = np.array([b - a for a, b in windows], dtype=np.float32)
-        centres = np.array([(a + b) / 2 for a, b in windows])
-        return speech, centres, Pieces(vectors, seconds, np.arange(len(windows)))
-
-    def _label(
-        self, start_s: float, end_s: float, centres: Floats, similarity: Floats
-    ) -> list[SpeakerTurn]:
-        """Cut one stretch of speech where the speaker changes, in steps of 0.1 s."""
-        grid = np.arange(start_s, end_s, 0.1)
-        weights = np.exp(-0.5 * ((grid[:, None] + 0.05 - centres) / 0.4) ** 2) + 1e-12
-        votes = (weights @ similarity).argmax(axis=1)
-        edges = [0, *(np.flatnonzero(np.diff(votes)) + 1).tolist(), len(grid)]
-        times = [float(grid[edge]) if edge < len(grid) else end_s for edge in edges]
-        return [
-            SpeakerTurn(times[k], times[k + 1], str(int(votes[edges[k]])))
-            for k in range(len(edges) - 1)
-        ]
+    def _add_second(self, active: NDArray[np.bool_], local: _Local, means: Floats) -> None:
+        """In overlapped frames the likeliest other speaker becomes active too (in place)."""
+        labels = assign_pieces(local.pieces, means)
+        total = np.zeros(active.shape, dtype=np.float32)
+        n_frames = local.activations.shape[1]
+        for window, label, own in zip(local.pieces.group, labels, local.activations, strict=True):
+            first = self._first_frame(int(window))
+            total[first : first + n_frames, label] += own
+        total[active] = 0.0
+        second = total.argmax(axis=1)
+        frames = np.flatnonzero(local.overlapped & active.any(axis=1) & (total.max(axis=1) > 0.5))
+        active[frames, second[frames]] = True
 
 
 @register("diarizer", "pyannote-segmentation")
-def _segmentation(threshold: float = PIECE_THRESHOLD) -> SegmentationDiarizer:
-    return SegmentationDiarizer(threshold)
+def _segmentation() -> SegmentationDiarizer:
+    return SegmentationDiarizer()
 
 
 @register("diarizer", "window-clustering")
-def _windows(threshold: float = WINDOW_THRESHOLD) -> WindowDiarizer:
-    return WindowDiarizer(threshold)
-
-
-def speaker_names(turns: Sequence[SpeakerTurn]) -> list[SpeakerTurn]:
-    """The same turns with speakers called S1, S2, ... by first appearance."""
-    names: dict[str, str] = {}
-    for turn in turns:
-        names.setdefault(turn.speaker, f"S{len(names) + 1}")
-    return [SpeakerTurn(turn.start_s, turn.end_s, names[turn.speaker]) for turn in turns]
+def _windows() -> WindowDiarizer:
+    return WindowDiarizer()
