@@ -710,6 +710,8 @@ def places_found(views: Sequence[View], language: str, is_common: IsCommon) -> I
         for finder in finders:
             yield from finder(view, is_common)
         yield from _towns(view, language, is_common)
+        if language == "en":
+            yield from _postcodes(view)
 
 
 def _streets_en(view: View, is_common: IsCommon) -> Iterator[Found]:
@@ -888,6 +890,20 @@ _TOWN_CUE = {
     "en": r"\b(?:in|from|to|near|at|of|around|outside|live[sd]?|via|through|visit(?:ed|ing)?|leaving|and|hospital|clinic)\s+(?:downtown\s+|north\s+|south\s+|east\s+|west\s+)?$",
     "fr": r"(?:\b(?:à|de|vers|près de|sur|depuis|habite|par|pour|et|dans|du|au|en)\s+|d')$",
 }
+
+
+_POSTCODE_SAID = (
+    r"(?<![\w'])(?:[A-Z]{1,2}|[A-Z][\s,]+[A-Z])[\s,]+(?:\d{1,2}|NUM)[\s,]+(?:\d|NUM)[\s,]*(?:[A-Z]{2}|[A-Z][\s,]+[A-Z])(?![\w'])"
+)
+
+
+def _postcodes(view: View) -> Iterator[Found]:
+    """British postcodes said with numbers in words: ``SW nineteen, one E Z``."""
+    number = rf"(?:(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[\s-]+(?:{_UNIT_WORDS})|{_NUMBER_WORDS['en']})"
+    for match in re.finditer(_POSTCODE_SAID.replace("NUM", number), view.text, FLAGS):
+        value = canonical(match.group(), "en").replace(" ", "")
+        if re.fullmatch(r"[a-z]{1,2}\d{1,2}[a-z]?\d[a-z]{2}", value) and value[-2:] not in ("mg", "am", "pm", "ml", "kg"):
+            yield Found(view.index, match.start(), match.end(), "LOCATION", "postcode", 0.92)
 
 
 def _towns(view: View, language: str, is_common: IsCommon) -> Iterator[Found]:

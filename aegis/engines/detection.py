@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from aegis.casing import recase
 from aegis.engines import EngineInfo, Mention, TurnText, register
 from aegis.canonical import canonical, months
 from aegis.errors import EngineUnavailable
@@ -201,6 +202,7 @@ class Rules:
         self._tagger: Tagger | None = None
         self._analyzers: dict[str, Any] = {}
         self._french: frozenset[str] | None = None
+        self._english: frozenset[str] | None = None
         self._stops: dict[str, frozenset[str]] = {}
 
     def detect(self, turns: Sequence[TurnText], language: str) -> list[Mention]:
@@ -220,8 +222,10 @@ class Rules:
             language,
             self,
         )
-        found = self._candidates(views, language)
-        kept = _decide(found, views, language, self)
+        kept = self._decided(views, language)
+        if not all(view.cased for view in views):
+            second = [v if v.cased else replace(v, text=self.recased(v.text, language), cased=True) for v in views]
+            kept = _either(kept, self._decided(second, language))
         kept = _again(kept, views, language, self)
         mentions = []
         for item in sorted(kept, key=lambda f: (f.index, f.start)):
@@ -254,6 +258,28 @@ class Rules:
         if self._french is None:
             self._french = _french_words(model_dir("spacy-fr"))
         return self._french
+
+    def _decided(self, views: Sequence[View], language: str) -> list[Found]:
+        return _decide(self._candidates(views, language), views, language, self)
+
+    def recased(self, text: str, language: str) -> str:
+        """Lower-case text with capitals where a name may stand (see :func:`aegis.casing.recase`)."""
+        return recase(
+            text, language, lambda word: self.is_word(word, language), lambda word: self.is_common(word, language)
+        )
+
+    def is_word(self, word: str, language: str) -> bool:
+        """Whether a word is in any dictionary at hand, rare and clinical words included."""
+        if self.is_common(word, language) or is_drug(word):
+            return True
+        if "-" in word:
+            return all(self.is_word(part, language) for part in word.split("-") if part)
+        if language != "en":
+            return False
+        if self._english is None:
+            self._english = _english_words(model_dir("spacy-en"))
+        stems = (word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ed"), word.removesuffix("ing"))
+        return any(stem in self._english for stem in stems)
 
     def _candidates(self, views: Sequence[View], language: str) -> list[Found]:
         def common(word: str) -> bool:
@@ -289,6 +315,15 @@ class Rules:
         ]  # fmt: skip
 
 
+def _english_words(folder: Path) -> frozenset[str]:
+    """Lemmas of the English lemmatiser's tables (WordNet), without names of people and towns."""
+    from spacy.lookups import Lookups
+
+    index = Lookups().from_disk(folder / "lemmatizer" / "lookups").get_table("lemma_index")
+    words = {word for part in ("noun", "verb", "adj", "adv") for word in index[part]}
+    return frozenset(words - first_names("en") - last_names("en") - cities())
+
+
 def _french_words(folder: Path) -> frozenset[str]:
     """Lower-case forms and lemmas of the French lemmatiser's tables, without personal names."""
     from spacy.lookups import Lookups
@@ -309,7 +344,7 @@ def _french_words(folder: Path) -> frozenset[str]:
 
 _FILLERS = (
     "heu euh hein ben bah beh bon hum mhm mhmm mmm hmm uh um yep yup nope nah yeah okay ok ouais quoi moi toi"
-    " voilà oui non en que qui vous nous mon ton son hello hi bonjour bonsoir merci allô allo monsieur madame docteur"
+    " voilà oui non en que qui vous nous mon ton son hello hi bonjour bonsoir merci allô allo monsieur madame docteur mari côté sol bord haut bas fond"
     " samu mm-hmm mm alright gonna wanna kinda afib htn copd chf cad ckd ra ms dm hx tx dx rx pt pts mg er ed icu"
     " nyha gerd uti ecg ekg mri hiv std ibs tia dvt pe mi bp hr ent gp a&e covid ibuprofen hba1c"
 )
@@ -346,14 +381,8 @@ def _views(turns: Sequence[tuple[str, str]], language: str, engine: Rules) -> li
     views = []
     for index, (speaker, text) in enumerate(turns):
         cased = _has_case(text) or (proper and not (text.isupper() and len(text.split()) > 2))
-        views.append(
-            View(
-                index,
-                speaker,
-                text if cased else text.lower() if len(text.lower()) == len(text) else text,
-                cased,
-            )
-        )
+        plain = text if cased or len(text.lower()) != len(text) else text.lower()
+        views.append(View(index, speaker, plain, cased))
     return views
 
 
@@ -575,6 +604,14 @@ def _name_score(
     elif not known and not view.cased and len(evidence) == 1:
         score -= 0.15
     return score
+
+
+def _either(first: Sequence[Found], second: Sequence[Found]) -> list[Found]:
+    """The mentions of two readings of the same turns, without overlaps."""
+    by_turn: dict[int, list[Found]] = {}
+    for item in [*first, *second]:
+        by_turn.setdefault(item.index, []).append(item)
+    return [item for _, items in sorted(by_turn.items()) for item in _resolve(items)]
 
 
 def _groups(items: Sequence[Found]) -> list[list[Found]]:
