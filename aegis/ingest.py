@@ -110,22 +110,24 @@ def plan_ids(
     first: dict[str, str] = {}
     used: set[str] = set()
     for path in list_files(folder):
-        digest = file_sha256(path)
-        stem = _ascii_stem(path.stem) if stems_are_public else digest[:8]
-        recording_id = _unused(f"{dataset}/{stem}", digest, used)
-        excluded = None
-        if not is_audio(path):
+        try:
+            digest, excluded = file_sha256(path), None
+        except OSError as error:
+            digest, excluded = "", f"cannot be read ({os.strerror(error.errno or 0)})"
+        stem = _ascii_stem(path.stem) if stems_are_public else digest[:8] or "unreadable"
+        recording_id = _unused(f"{dataset}/{stem}", used)
+        if excluded is None and not is_audio(path):
             excluded = f"not an audio file ({_shown_suffix(path)})"
-        elif digest in first:
+        elif excluded is None and digest in first:
             excluded = f"the same file as {first[digest]}"
-        else:
+        elif excluded is None:
             first[digest] = recording_id
         name = os.fsencode(path.relative_to(folder)).decode("utf-8", "backslashreplace")
         planned.append(SourceFile(recording_id, name, path, digest, excluded))
     return planned
 
 
-def _unused(recording_id: str, digest: str, used: set[str]) -> str:
+def _unused(recording_id: str, used: set[str]) -> str:
     """The id itself, or a longer one where another file already has it."""
     candidate, n = recording_id, 2
     while candidate in used:

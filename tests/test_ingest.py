@@ -214,6 +214,27 @@ def test_public_stems_and_empty_folders(tmp_path: Path) -> None:
     assert ids == ["simsamu/visite___1"]
 
 
+def test_a_file_that_cannot_be_read_does_not_end_the_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path / "a.wav", tone(440, 1))
+    written(tmp_path / "b.wav", tone(550, 1))
+    read = ingest.file_sha256
+
+    def refuse(path: Path) -> str:
+        if path.name == "a.wav":
+            raise PermissionError(13, "Permission denied")
+        return read(path)
+
+    monkeypatch.setattr(ingest, "file_sha256", refuse)
+    first, second = plan_ids(tmp_path)
+    assert (first.recording_id, first.excluded) == (
+        "own/unreadable",
+        "cannot be read (Permission denied)",
+    )
+    assert second.excluded is None
+
+
 def test_equal_sound_in_two_formats_is_found() -> None:
     rows = [("own/a", "x"), ("own/b", None), ("own/c", "x"), ("own/d", None), ("own/e", "y")]
     assert ingest.same_sound(rows) == {"own/c": "own/a"}
