@@ -54,7 +54,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {
         ),
         "trend": _group(
             "better=improved improving improves improvement; worse=worsened worsening worsens"
-            " deteriorated; same=unchanged"
+            " deteriorated"
         ),
         "level": _group("high=elevated; low; normal=fine; abnormal"),
         "severity": _group("mild=slight slightly; moderate; severe=severely terrible awful"),
@@ -167,6 +167,11 @@ SYMPTOMS: dict[str, frozenset[str]] = {
         " marcher marche lever manger boire inconsciente conscient consciente accident morsure étourdi bouger opéré opérée"
     ),
 }  # fmt: skip
+DRUGS = _list(
+    "insulin penicillin aspirin morphine cortisone steroid steroids salbutamol ventolin insuline pénicilline aspirine"
+    " ibuprofène amoxicilline paracétamol doliprane morphine ventoline oméprazole"
+)
+"""Drugs that the drug list lacks in this spelling."""
 SITES: dict[str, dict[str, str]] = {
     "en": _group(
         "head; forehead; face; eye=eyes; ear=ears; nose; jaw; tooth=teeth; neck; shoulder=shoulders;"
@@ -189,8 +194,8 @@ TESTS: dict[str, frozenset[str]] = {
         " colonoscopy test tests swab sample count cells peak flow spirometry weighs kilos bmi sugar glucose"
         " creatinine potassium sodium hemoglobin operation surgery surgical procedure injection injections"
         " vaccine dressing stitches cast splint inhaler inhalers tablet tablets pill pills capsule capsules"
-        " cream ointment drops spray patch pump pen insulin antibiotic antibiotics painkiller painkillers"
-        " steroid steroids chemotherapy cycle radiotherapy dialysis transfusion physiotherapy referral refer"
+        " cream ointment drops spray patch pump pen antibiotic antibiotics painkiller painkillers"
+        " chemotherapy cycle radiotherapy dialysis transfusion physiotherapy referral refer"
         " ambulance hospital ward emergency appointment review follow-up prescription prescribe prescribed"
         " medication medications medicine medicines dose drug antihistamine antidepressant contraceptive"
         " supplement vitamin c-section section oximeter catheter stent pacemaker certificate study"
@@ -200,7 +205,7 @@ TESTS: dict[str, frozenset[str]] = {
         "tension pouls oxygène saturation scanner radio radiographie irm ecg échographie écho biopsie fibroscopie"
         " coloscopie test tests prélèvement prise analyse analyses opération chirurgie intervention piqûre injection"
         " vaccin pansement points plâtre attelle inhalateur comprimé comprimés gélule gélules cachet cachets pommade"
-        " crème gouttes spray patch pompe insuline antibiotique antibiotiques antidouleur cortisone chimiothérapie"
+        " crème gouttes spray patch pompe antibiotique antibiotiques antidouleur cortisone chimiothérapie"
         " dialyse kinésithérapie ambulance pompiers samu hôpital urgences rendez-vous consultation contrôle"
         " ordonnance prescrire prescris prescrit traitement médicament médicaments dose vitamine césarienne"
         " cathéter anesthésie régime repos eau bilan poids pèse"
@@ -274,7 +279,7 @@ FILLERS: dict[str, frozenset[str]] = {
 }
 STOP: dict[str, frozenset[str]] = {
     "en": _list(
-        "a an the and or of to in on at by for with from as is are was were be been being am do does did done have has"
+        "'s a an the and or of to in on at by for with from as is are was were be been being am do does did done have has"
         " had having get gets got it its this that these those what which who whom how where why there here s t d"
         " ll re ve m o' some any much many very quite so too also than then now just about around will would can could"
         " should shall may might must if when while because not no yes okay please thanks thank doctor mister missus"

@@ -9,7 +9,7 @@ is *changed*, one without is *lost*. Labels follow from what was found:
   negation gained or lost, an answer turned round, an order of events reversed;
 - ``missing``: less than ``LEAST`` of the statement's weight is said;
 - ``partial``: a modifier is lost, or less than ``ENOUGH`` of the weight is said;
-- ``uncertain``: an answer is there but cannot be read as yes or no;
+- ``uncertain``: a word may be the drug, garbled;
 - ``preserved``: otherwise.
 
 Weights are in :mod:`aegis.phrases`. The evidence of a label is literal in its target turn.
@@ -19,6 +19,7 @@ Functions: :func:`read_conversation`, :func:`read_statement`, :func:`compare`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -30,6 +31,10 @@ from aegis.statements import Sentence, Token, answer_polarity, read_sentences, r
 
 LABELS = ("preserved", "partial", "missing", "contradicted", "uncertain")
 LEAST, ENOUGH = 0.4, 0.75
+DENIED = 0.2
+"""A negation gained or lost on this share of what is said turns the statement round."""
+UNCLEAR = 0.6
+"""A word that shares this much of a drug's letters may be it: uncertain."""
 NEAR = 6
 """A changed value stands at most this many tokens from where the old one is expected."""
 CORE = frozenset(("drug", "symptom", "test", "site", "word", "act", "family"))
@@ -42,6 +47,7 @@ _LEADS = frozenset(("person", "family", "staff"))
 _HEADS = {"dose": ("drug",), "frequency": ("drug",), "daytime": ("drug",), "side": ("site",)}
 
 Key = tuple[str, str]
+Signature = tuple[tuple[str, str, bool], ...]
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,8 @@ class Conversation:
     index: dict[Key, list[int]]
     first: tuple[int, ...]
     """Index of the first sentence of each turn, and one past the last."""
+    says: frozenset[Signature]
+    """What each of its sentences says: groups, values, negations."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,10 @@ class Statement:
     asked: tuple[Token, ...]
     polarity: str
     turn: int
-    words: str
+    context: tuple[tuple[Key, int], ...] = ()
+    """What the same sentences say beside the evidence, and how often; it explains itself."""
+    others: frozenset[Signature] = frozenset()
+    """What the other sentences of the source say."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +123,12 @@ def read_conversation(texts: tuple[str, ...], language: str) -> Conversation:
                 if not found or found[-1] != len(places):
                     found.append(len(places))
             places.append(Place(turn, sentence))
-    return Conversation(texts, language, tuple(places), index, (*first, len(places)))
+    says = frozenset(_signature(place.sentence.tokens) for place in places)
+    return Conversation(texts, language, tuple(places), index, (*first, len(places)), says)
+
+
+def _signature(tokens: Sequence[Token]) -> Signature:
+    return tuple((t.group, t.value, t.negated) for t in tokens)
 
 
 def read_statement(
@@ -134,10 +150,15 @@ def read_statement(
     around = [t for i in inside for t in conversation.places[i].sentence.tokens]
     tokens = _flagged(read_tokens(evidence, language), around)
     asked: tuple[Token, ...] = ()
-    if inside and (needs_question or (needs_question is None and _elliptical(tokens))):
+    answers = _elliptical(tokens) or bool(answer_polarity(evidence, language))
+    if inside and (needs_question or (needs_question is None and answers)):
         asked = _question_before(conversation, inside[0])
     polarity = answer_polarity(evidence, language) if asked else ""
-    return Statement(tokens, asked, polarity, turn, evidence)
+    beside = Counter((t.group, t.value) for t in around)
+    beside.subtract((t.group, t.value) for t in tokens)
+    context = tuple((key, n) for key, n in beside.items() if n > 0)
+    mine = {_signature(conversation.places[i].sentence.tokens) for i in inside}
+    return Statement(tokens, asked, polarity, turn, context, conversation.says - mine - {()})
 
 
 def _flagged(tokens: Sequence[Token], around: Sequence[Token]) -> tuple[Token, ...]:
@@ -190,13 +211,23 @@ def compare(statement: Statement, target: Conversation, turn: int | None = None)
     said = _number(
         [t for p in target.places[window.first : window.last + 1] for t in p.sentence.tokens]
     )
-    findings, share = _compare_tokens(statement.tokens, said)
+    findings, share = _compare_tokens(statement, said)
     findings += _answer_findings(statement, target, window, said)
     label = _label(statement, window, findings, share)
+    if label != "preserved" and _explained(statement, target, window.first, window.last):
+        label = "missing"  # these words are another statement of the source
     if label == "missing":
         return Comparison("missing", findings=tuple(findings))
     evidence, at = _literal(target, window)
     return Comparison(label, evidence, at, tuple(findings))
+
+
+def _explained(statement: Statement, target: Conversation, first: int, last: int) -> bool:
+    """Does the source say all of these sentences, as they are, somewhere else?"""
+    return all(
+        _signature(target.places[i].sentence.tokens) in statement.others
+        for i in range(first, last + 1)
+    )
 
 
 def _number(tokens: Iterable[Token]) -> list[Token]:
@@ -214,28 +245,29 @@ def _literal(target: Conversation, window: _Window) -> tuple[str, int]:
 
 def _best_window(statement: Statement, target: Conversation, expected: int) -> _Window | None:
     """The run of at most three sentences that says most of it, near the expected turn."""
-    starts = _candidates(statement, target, expected)
     wanted = {(t.group, t.value): t.weight for t in statement.tokens}
     asked = {(t.group, t.value): t.weight for t in statement.asked if t.group in CORE}
     total = sum(wanted.values())
+    named = any(t.group in CORE for t in statement.tokens)
     best, best_score = None, 0.0
-    for first in starts:
-        said: set[Key] = set()
+    for first in _candidates(statement, target, expected):
         turn = target.places[first].turn
+        if not named and abs(turn - expected) > 2:
+            continue  # "in two weeks" alone could be anybody's
         question = _asked_share(asked, target, first) if asked else 0.0
         near = 1.0 / (1.0 + abs(turn - expected))
+        said: set[Key] = set()
         for last in range(first, min(first + 3, target.first[turn + 1])):
             said |= {(t.group, t.value) for t in target.places[last].sentence.tokens}
             covered = sum(weight for key, weight in wanted.items() if key in said)
             share = covered / total if total else 0.0
-            if asked and not statement.tokens:
-                share = 0.0
-            elif asked and target.places[first].sentence.question:
+            if asked and target.places[first].sentence.question:
                 share *= 0.5  # the question itself is not its answer
-            score = (
-                share + (0.6 * question if asked else 0.0) + 0.15 * near - 0.03 * (last - first)
-            )
-            if score > best_score and (share > 0 or question >= 0.5):
+            score = share + 0.6 * question + 0.15 * near - 0.03 * (last - first)
+            taken = _explained(statement, target, first, last)
+            score -= (0.5 + 0.3 * bool(asked)) * taken
+            possible = share > 0 or question >= 0.5 or (turn == expected and not taken)
+            if possible and score > best_score:
                 best, best_score = _Window(first, last, share, question), score
     return best
 
@@ -283,11 +315,14 @@ def _asked_share(asked: dict[Key, float], target: Conversation, sentence: int) -
     return sum(w for key, w in asked.items() if key in said) / sum(asked.values())
 
 
-def _compare_tokens(wanted: Sequence[Token], said: Sequence[Token]) -> tuple[list[Finding], float]:
+def _compare_tokens(statement: Statement, said: Sequence[Token]) -> tuple[list[Finding], float]:
     """What is not as it was, and the share of the weight that is said (changed values too)."""
+    wanted = statement.tokens
     places: dict[Key, list[Token]] = {}
     for token in said:
         places.setdefault((token.group, token.value), []).append(token)
+    own = {(t.group, t.value) for t in wanted}
+    own |= {key for key, n in statement.context if len(places.get(key, ())) <= n}
     matched: dict[int, Token] = {}
     for token in wanted:
         found = places.get((token.group, token.value))
@@ -302,13 +337,14 @@ def _compare_tokens(wanted: Sequence[Token], said: Sequence[Token]) -> tuple[lis
         match = matched.get(token.position)
         if match is not None:
             heard += token.weight
-            if token.group in CORE | {"side"}:
-                weighed += token.weight
-                denied += token.weight * (match.negated != token.negated)
+            weighed += token.weight
+            denied += token.weight * (match.negated != token.negated)
             continue
-        other = _substitute(token, wanted, said, matched)
+        other = _substitute(token, own, said, matched)
         if other is None:
-            findings.append(Finding("lost", token.group, token.value))
+            garbled = _garbled(token, wanted, said)
+            kind = "unclear" if garbled else "lost"
+            findings.append(Finding(kind, token.group, token.value, garbled))
             continue
         heard += token.weight
         if other.value != token.value and not _same(token, other):
@@ -316,11 +352,11 @@ def _compare_tokens(wanted: Sequence[Token], said: Sequence[Token]) -> tuple[lis
         elif token.group in CORE:
             weighed += token.weight
             denied += token.weight * (other.negated != token.negated)
-    if weighed and denied / weighed >= 0.5:
+    if weighed and denied / weighed >= DENIED:
         findings.append(Finding("denied", "polarity", "", ""))
     findings += _detached(wanted, said, matched)
     findings += _reversed(wanted, matched, said)
-    findings += _lead(wanted, said)
+    findings += _lead(wanted, said, matched)
     return findings, heard / total if total else 0.0
 
 
@@ -334,10 +370,9 @@ def _closest(found: Sequence[Token], token: Token, matched: dict[int, Token]) ->
 
 
 def _substitute(
-    token: Token, wanted: Sequence[Token], said: Sequence[Token], matched: dict[int, Token]
+    token: Token, own: set[Key], said: Sequence[Token], matched: dict[int, Token]
 ) -> Token | None:
     """What stands in the place of an absent value: a spelling of it or another of its group."""
-    own = {(t.group, t.value) for t in wanted}
     free = [t for t in said if (t.group, t.value) not in own]
     alike = [t for t in free if t.group in _WORDS and token.group in _WORDS and _same(token, t)]
     if alike:
@@ -372,6 +407,18 @@ def _alike(a: str, b: str) -> bool:
         return False
     ratio = SequenceMatcher(None, a, b, autojunk=False).ratio()
     return ratio >= 0.86 or (ratio >= 0.75 and sound_key(a) == sound_key(b))
+
+
+def _garbled(token: Token, wanted: Sequence[Token], said: Sequence[Token]) -> str:
+    """A word that may be the drug that was not found: most letters agree, but not enough."""
+    if token.group != "drug":
+        return ""
+    own = {t.value for t in wanted}
+    for other in said:
+        if other.group == "word" and other.value not in own and other.value[0] == token.value[0]:
+            if SequenceMatcher(None, token.value, other.value, autojunk=False).ratio() >= UNCLEAR:
+                return other.value
+    return ""
 
 
 def _same(token: Token, other: Token) -> bool:
@@ -444,15 +491,20 @@ def _reversed(
 _FIRST = frozenset(("1st", "first", "firs", "premier", "abord", "then", "puis", "ensuite"))
 
 
-def _lead(wanted: Sequence[Token], said: Sequence[Token]) -> list[Finding]:
-    """Another person at the head of the statement, where the first one is not named at all."""
+def _lead(
+    wanted: Sequence[Token], said: Sequence[Token], matched: dict[int, Token]
+) -> list[Finding]:
+    """Another person just before the first thing that is said of somebody."""
     lead = next((t for t in wanted[:2] if t.group in _LEADS), None)
-    if lead is None or any((t.group, t.value) == (lead.group, lead.value) for t in said):
+    if lead is None:
         return []
-    other = next((t for t in said if t.group in _LEADS), None)
-    if other is None or other.position > lead.position + 2:
+    after = [i for i in sorted(matched) if i > lead.position and wanted[i].group not in _LEADS]
+    place = matched[after[0]].position if after else len(said)
+    gap = after[0] - lead.position if after else 1
+    before = [t for t in said if place - 1 - gap <= t.position < place and t.group in _LEADS]
+    if not before or any(t.value == lead.value for t in before):
         return []
-    return [Finding("changed", "person", lead.value, other.value)]
+    return [Finding("changed", "person", lead.value, before[-1].value)]
 
 
 def _answer_findings(
@@ -462,12 +514,16 @@ def _answer_findings(
     if not statement.polarity:
         return []
     heard = ""
-    for place in target.places[window.first : window.last + 1]:
+    start = window.first
+    while start > target.first[target.places[start].turn]:
+        if target.places[start - 1].sentence.tokens:
+            break
+        start -= 1  # a bare yes or no before what was found
+    for place in target.places[start : window.last + 1]:
         heard = heard or place.sentence.polarity
     if not heard:
-        repeated = [
-            t for t in said for a in statement.asked if (t.group, t.value) == (a.group, a.value)
-        ]
+        asked = {(t.group, t.value) for t in statement.asked if t.group in CORE}
+        repeated = [t for t in said if (t.group, t.value) in asked]
         if repeated:
             heard = "no" if repeated[0].negated else "yes"
     if heard and heard != statement.polarity:
@@ -486,10 +542,12 @@ def _label(
     if "answer" in kinds:
         return "contradicted"
     if bare:
-        return "uncertain" if "unread" in kinds else "preserved"
+        return "missing" if "unread" in kinds else "preserved"
     changed = kinds & {"changed", "denied", "order"}
     if changed and (share >= LEAST or window.asked >= 0.5):
         return "contradicted"
+    if "unclear" in kinds:
+        return "uncertain"
     if share < LEAST:
         return "missing"
     lost = any(f.kind == "lost" and f.group in MODIFIERS for f in findings)

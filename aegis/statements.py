@@ -79,6 +79,12 @@ _PHRASES = {
 }
 
 
+_FILLER = {
+    language: re.compile(r"(?<![\w'])(?:" + "|".join(sorted(words)) + r")(?![\w'])\s*,?", re.I)
+    for language, words in terms.FILLERS.items()
+}
+
+
 @lru_cache(maxsize=200_000)
 def read_sentences(text: str, language: str) -> tuple[Sentence, ...]:
     """The sentences of a turn with their tokens."""
@@ -123,10 +129,10 @@ def _words(text: str, language: str) -> list[str]:
             text = pattern.sub(plain, text)
     for pattern, plain in _PHRASES[language]:
         text = pattern.sub(plain, text)
+    text = _FILLER[language].sub(" ", text)
     words: list[str] = []
     for segment in _SEGMENT.split(text):
         own = canonical(segment, language).split()
-        own = [word for word in own if word not in terms.FILLERS[language]]
         words += [*own, ","] if own else []
     return _without_repeats(words[:-1])
 
@@ -170,19 +176,28 @@ _ASKING = {
 
 def _polarity(words: Sequence[str], language: str) -> str:
     """How a sentence answers, judged by its yes and no words at the edge of a segment."""
-    segments = _segments(words)
     yes, no = terms.YES[language], terms.NO[language]
-    for segment in segments:
-        first, short = segment[0], len(segment) <= 3
-        if first in ("yes", "yeah", "yep", "oui", "ouais") or (first in yes and short):
+    for segment in _segments(words):
+        first, short = segment[0], len(segment) <= 2
+        if first in _PLAIN_YES or (first in yes and short):
             return "yes"
-        if first in ("no", "non", "nope") and (short or _is_particle(segment, language)):
+        if first in ("no", "non", "nope") and _is_particle(segment, language):
             return "no"
-        if first in no and short:
+        if first in no and first != "no" and len(segment) <= 3:
             return "no"
-    if any(word in terms.NEGATIONS[language] for word in words) and len(words) <= 6:
+        if len(segment) in (2, 3) and segment[-1] in _ECHOES:
+            return "yes"
+    bare = not any(_classify_alone(word, language)[0] in _THINGS for word in words)
+    if bare and any(word in terms.NEGATIONS[language] for word in words):
         return "no"
     return ""
+
+
+_PLAIN_YES = frozenset(("yes", "yeah", "yep", "oui", "ouais"))
+_THINGS = frozenset(("drug", "symptom", "test", "site", "colour", "dose", "word", "act"))
+_ECHOES = frozenset(
+    ("was", "is", "do", "did", "does", "have", "has", "am", "are", "can", "could", "will")
+)
 
 
 def _is_particle(segment: Sequence[str], language: str) -> bool:
@@ -292,7 +307,7 @@ def _classify_alone(word: str, language: str) -> tuple[str, str]:
         return "test", stem(spelled, language)
     if word in terms.STOP[language] or word in terms.NEGATIONS[language] or len(word) < 2:
         return "", ""
-    if len(word) > 4 and is_drug(word):
+    if word in terms.DRUGS or (len(word) > 4 and is_drug(word)):
         return "drug", unicodedata.normalize("NFC", word.casefold())
     return "word", stem(spelled, language)
 
@@ -327,17 +342,28 @@ def stem(word: str, language: str) -> str:
 
 
 def _denied(words: Sequence[str], language: str) -> list[bool]:
-    """Which words a negation reaches: ahead up to a break, else back in its segment."""
+    """Which words a negation reaches: ahead up to a break, and its subject in the same segment.
+
+    ``no fever`` denies what follows; ``the pulse is not 88`` denies the whole predicate.
+    """
     denied = [False] * len(words)
     for i, word in enumerate(words):
         if not _denies(words, i, language):
             continue
         reach = _ahead(words, i, language)
-        if not any(_carries(words[j], language) for j in reach):
-            reach = _behind(words, i, language)
+        verbal = (
+            word in _VERBAL
+            and i > 0
+            and words[i - 1] not in (",", "or", "and", "but", "et", "mais")
+        )
+        if verbal or not any(_carries(words[j], language) for j in reach):
+            reach = [*reach, *_behind(words, i, language)]
         for j in reach:
             denied[j] = True
     return denied
+
+
+_VERBAL = frozenset(("not", "never", "pas", "jamais", "plus", "deny", "denies"))
 
 
 def _denies(words: Sequence[str], i: int, language: str) -> bool:
@@ -371,19 +397,46 @@ def _ahead(words: Sequence[str], i: int, language: str) -> list[int]:
         inside = [j for j in range(max(0, i - 4), i) if words[j] in ("ne", "n'")]
         start = inside[-1] + 1 if inside else start
     for j in range(start, min(len(words), i + 1 + SCOPE)):
-        if j > i and (words[j] in terms.BREAKS[language] or _other_person(words[j], language)):
+        if j > i and (words[j] in terms.BREAKS[language] or words[j] in _SUBJECTS):
             break
-        if words[j] == "," and _new_start(words, j + 1, language):
+        if j > i and words[i] == "no" and _other_person(words[j], language):
+            break
+        if words[j] in (",", "and", "et") and _new_start(words, j + 1, language):
             break
         reach.append(j)
     return reach
 
 
+_SUBJECTS = frozenset(
+    ["i", "he", "she", "we", "they", "it", "je", "j'", "il", "elle", "on", "ils", "elles"]
+)
+
+
 def _new_start(words: Sequence[str], i: int, language: str) -> bool:
-    """Does another statement begin here: a person, a yes or no, a break?"""
+    """Does another statement begin here: a person, an article, a yes or no, a break?"""
     word = _at(words, i)
-    edge = terms.BREAKS[language] | terms.YES[language] | terms.NO[language]
+    edge = terms.BREAKS[language] | terms.YES[language] | terms.NO[language] | _ARTICLES
     return not word or word in edge or _other_person(word, language)
+
+
+_ARTICLES = frozenset(
+    (
+        "some",
+        "a",
+        "an",
+        "the",
+        "this",
+        "mild",
+        "slight",
+        "un",
+        "une",
+        "des",
+        "du",
+        "le",
+        "la",
+        "les",
+    )
+)
 
 
 def _other_person(word: str, language: str) -> bool:
@@ -393,10 +446,30 @@ def _other_person(word: str, language: str) -> bool:
 def _behind(words: Sequence[str], i: int, language: str) -> list[int]:
     reach: list[int] = []
     for j in range(i - 1, -1, -1):
-        if words[j] in ("but", "mais") or (words[j] == "," and reach):
+        full = any(_carries(words[k], language) for k in reach)
+        if words[j] in _TURNS or (words[j] == "," and full):
             break
         reach.append(j)
     return reach
+
+
+_TURNS = frozenset(
+    [
+        "but",
+        "although",
+        "because",
+        "when",
+        "if",
+        "so",
+        "and",
+        "mais",
+        "parce",
+        "quand",
+        "si",
+        "car",
+        "et",
+    ]
+)
 
 
 def _carries(word: str, language: str) -> bool:

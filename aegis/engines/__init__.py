@@ -190,7 +190,7 @@ class Detector(Protocol):
 
 
 Factory = Callable[..., Any]
-_MODULES = ("speech", "embedding", "synthesis", "conversion", "rendering", "detection")
+_MODULES = ("speech", "embedding", "synthesis", "conversion", "rendering", "detection", "judging")
 _factories: dict[tuple[str, str], Factory] = {}
 _resident: dict[tuple[str, str, tuple[tuple[str, Any], ...]], Any] = {}
 _parts: dict[tuple[str, str, tuple[tuple[str, Any], ...]], tuple[EngineInfo, ...]] = {}
