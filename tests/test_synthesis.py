@@ -7,7 +7,7 @@ import pytest
 
 from aegis import engines
 from aegis.audio import SAMPLE_RATE_HZ as RATE
-from aegis.engines import synthesis
+from aegis.engines import phonemes, synthesis
 from aegis.errors import AudioError
 
 ENGLISH = "Good morning, Mrs. Brown. You take five hundred milligrams, is that right?"
@@ -59,30 +59,30 @@ def test_silence_is_refused(signal: np.ndarray) -> None:
 def test_phonemes_are_split_at_the_strongest_mark(
     text: str, limit: int, pieces: list[str]
 ) -> None:
-    assert synthesis.split_phonemes(text, limit) == pieces
+    assert phonemes.split_phonemes(text, limit) == pieces
 
 
 def test_text_is_made_plain() -> None:
-    assert synthesis.plain_text("  It\u2019s\u00a0“fine”\n") == 'It\'s "fine"'
-    assert synthesis.ascii_text("Zoë’s café") == "Zoe's cafe"
+    assert phonemes.plain_text("  It\u2019s\u00a0“fine”\n") == 'It\'s "fine"'
+    assert phonemes.ascii_text("Zoë’s café") == "Zoe's cafe"
     for nothing in ("", " ... ", "—"):
         with pytest.raises(AudioError, match="nothing to speak"):
-            synthesis.plain_text(nothing)
+            phonemes.plain_text(nothing)
 
 
 def test_phonemes_follow_the_language() -> None:
-    assert "ɹ" in synthesis.phonemes("four birds", "en-us")
-    assert "ɹ" not in synthesis.phonemes("four birds", "en-gb")
-    assert "ʁ" in synthesis.phonemes("bonjour docteur", "fr-fr")
+    assert "ɹ" in phonemes.phonemes("four birds", "en-us")
+    assert "ɹ" not in phonemes.phonemes("four birds", "en-gb")
+    assert "ʁ" in phonemes.phonemes("bonjour docteur", "fr-fr")
 
 
 def test_foreign_words_and_numbers_are_read_as_such() -> None:
-    assert "(" not in synthesis.phonemes("mon adresse Gmail et mon e-mail", "fr-fr")
-    digits = synthesis.phonemes("It is 0.9 now.", "en-us")
-    words = synthesis.phonemes("It is zero point nine now.", "en-us")
+    assert "(" not in phonemes.phonemes("mon adresse Gmail et mon e-mail", "fr-fr")
+    digits = phonemes.phonemes("It is 0.9 now.", "en-us")
+    words = phonemes.phonemes("It is zero point nine now.", "en-us")
     assert digits.replace("ˈ", "") == words.replace("ˈ", "")
-    assert synthesis.phonemes("Ça va ?", "fr-fr").endswith("a?")
-    assert synthesis.phonemes("So, yes.", "en-us").count(",") == 1
+    assert phonemes.phonemes("Ça va ?", "fr-fr").endswith("a?")
+    assert phonemes.phonemes("So, yes.", "en-us").count(",") == 1
 
 
 VOICES = [("kokoro", "af_heart"), ("piper", "joe"), ("flite", "slt"), ("festival", "kal")]
@@ -119,7 +119,7 @@ def test_a_text_beyond_the_models_limit_is_spoken_whole() -> None:
     engine = engines.load("synthesiser", "kokoro")
     once = engine.speak("One two three four five six seven.", "am_puck", "en", rate=2.0)
     text = " ".join(["One two three four five six seven."] * 14)
-    assert len(synthesis.phonemes(text, "en-us")) > synthesis.KOKORO_MAX_TOKENS
+    assert len(phonemes.phonemes(text, "en-us")) > synthesis.KOKORO_MAX_TOKENS
     spoken = engine.speak(text, "am_puck", "en", rate=2.0)
     assert spoken.size > 11 * once.size
 
