@@ -273,6 +273,18 @@ def test_no_text_is_lost_between_sentences(text: str) -> None:
     assert max(map(len, pieces)) <= 112
 
 
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("j 'ai mal", "j'ai mal"),
+        ("Ask for Nora J.. Thanks...", "Ask for Nora J. Thanks..."),
+        ("a low -dose pill", "a low-dose pill"),
+    ],
+)
+def test_word_pieces_and_stops_are_joined(text: str, spoken: str) -> None:
+    assert rendering.spoken_text(text, "en") == spoken
+
+
 def test_words_and_spans_meet_on_characters() -> None:
     words = [Word(w, 0.0, 1.0) for w in ("Mr.", "unheard", "O'Neil's", "dog")]
     places, kept = place_words("Mr. O'Neil's dog", words)

@@ -187,7 +187,8 @@ class PseudoVoice:
 def spoken_text(text: str, language: str) -> str:
     """A turn's text as it is spoken: numbers in words, word pieces joined again."""
     text = re.sub(r"\s+(?=['’-]\w)", "", text)
-    return speakable(text, None, language)
+    # A replacement that ends in a full stop ("J.") may stand before another one.
+    return speakable(re.sub(r"(?<!\.)\.\s?\.(?!\s?\.)", ".", text), None, language)
 
 
 def _closed(text: str) -> str:
