@@ -249,6 +249,7 @@ def _best_window(statement: Statement, target: Conversation, expected: int) -> _
     asked = {(t.group, t.value): t.weight for t in statement.asked if t.group in CORE}
     total = sum(wanted.values())
     named = any(t.group in CORE for t in statement.tokens)
+    weight = 0.15 if named else 0.4
     best, best_score = None, 0.0
     for first in _candidates(statement, target, expected):
         turn = target.places[first].turn
@@ -263,7 +264,7 @@ def _best_window(statement: Statement, target: Conversation, expected: int) -> _
             share = covered / total if total else 0.0
             if asked and target.places[first].sentence.question:
                 share *= 0.5  # the question itself is not its answer
-            score = share + 0.6 * question + 0.15 * near - 0.03 * (last - first)
+            score = share + 0.6 * question + weight * near - 0.03 * (last - first)
             taken = _explained(statement, target, first, last)
             score -= (0.5 + 0.3 * bool(asked)) * taken
             possible = share > 0 or question >= 0.5 or (turn == expected and not taken)
@@ -308,7 +309,7 @@ def _asked_share(asked: dict[Key, float], target: Conversation, sentence: int) -
     said: set[Key] = set()
     for i in range(sentence - 1, max(-1, sentence - 4), -1):
         place = target.places[i]
-        if place.turn < target.places[sentence].turn - 1:
+        if place.turn < target.places[sentence].turn - 2:
             break
         if place.sentence.question:
             said |= {(t.group, t.value) for t in place.sentence.tokens}

@@ -132,9 +132,33 @@ def _words(text: str, language: str) -> list[str]:
     text = _FILLER[language].sub(" ", text)
     words: list[str] = []
     for segment in _SEGMENT.split(text):
-        own = canonical(segment, language).split()
+        own = _canonical_words(segment, language)
         words += [*own, ","] if own else []
     return _without_repeats(words[:-1])
+
+
+_WORD = re.compile(r"[^\W\d_]+'(?!s\b)|[^\W\d_]+|'s\b|%")
+_DIGIT_OR_MARK = re.compile(r"[\d@/\-]")
+_VALUES = frozenset(
+    "zero nought oh one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+    " sixteen seventeen eighteen nineteen twenty thirty forty fourty fifty sixty seventy eighty ninety hundred"
+    " thousand million first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+    " thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth thirtieth half"
+    " quarter point dot double triple naught milligram milligrams mgs microgram micrograms gram grams kilogram"
+    " kilograms kilo kilos milliliter milliliters millilitre millilitres mls percent centimeters centimetres"
+    " ug mg dr mr mrs rd ave blvd underscore dash hyphen noon midnight".split()
+)
+"""English words that take part in a value; a segment without them is its own canonical form."""
+_LETTERS = frozenset("a i s t d m o".split())
+
+
+def _canonical_words(segment: str, language: str) -> list[str]:
+    """``canonical(segment).split()``, the short way where no value can be in it."""
+    if language == "en" and not _DIGIT_OR_MARK.search(segment):
+        words = _WORD.findall(segment.casefold())
+        if _VALUES.isdisjoint(words) and all(len(w) > 1 or w in _LETTERS for w in words):
+            return words
+    return canonical(segment, language).split()
 
 
 def _without_repeats(words: Sequence[str]) -> list[str]:
