@@ -14,12 +14,15 @@ Functions: :func:`read_costs`, :func:`summarise`, :func:`judge`.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
+import io
 import json
 import math
 import shutil
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pandas as pd
@@ -30,7 +33,8 @@ from aegis.tables import PROJECT, Run, open_run
 
 HERE = Path(__file__).resolve().parent
 EXTRAS = ("bench_asr", "bench_assignment", "bench_detection")
-"""Modules beside this file whose ``measure(run_name)`` returns a flat dict of numbers."""
+"""Modules beside this file: ``measure(run_name)`` returns a flat dict of numbers, or
+``main()`` prints one JSON line with ``bench`` and ``seconds``."""
 AIMS = {
     "wall_over_bare_engines": 1.25,
     "share_outside_stages": 0.10,
@@ -120,10 +124,21 @@ def run_extras(run_name: str) -> tuple[dict[str, float], dict[str, str]]:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         try:
-            values |= {key: float(value) for key, value in module.measure(run_name).items()}
+            values |= measure_module(module, run_name)
         except Exception as error:  # noqa: BLE001 - one bench must not hide the others
             absent[name] = f"{type(error).__name__}: {error}"
     return values, absent
+
+
+def measure_module(module: ModuleType, run_name: str) -> dict[str, float]:
+    """What one bench measured, by name."""
+    if hasattr(module, "measure"):
+        return {key: float(value) for key, value in module.measure(run_name).items()}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        module.main()
+    line = json.loads(printed.getvalue())
+    return {f"{line['bench']}_s": float(line["seconds"])}
 
 
 def main(arguments: list[str]) -> int:

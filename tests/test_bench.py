@@ -85,7 +85,7 @@ def test_a_bench_that_fails_is_named(
         "def measure(run_name):\n    raise OSError('no file')\n"
     )
     (tmp_path / "bench_assignment.py").write_text(
-        "def measure(run_name):\n    return {'assignment_s': 3}\n"
+        'def main():\n    print(\'{"bench": "assignment", "seconds": 3}\')\n'
     )
     monkeypatch.setattr(bench, "HERE", tmp_path)
     values, absent = bench.run_extras("toy")
