@@ -314,8 +314,9 @@ def test_level_and_rate_follow_the_turn() -> None:
     text = "thirty letters are spoken here now"
     letters = sum(c.isalpha() for c in text)
     assert speaking_rate(text, tone(300, letters / 15.0), "en") == pytest.approx(1.0, abs=0.01)
-    assert speaking_rate(text, tone(300, letters / 60.0), "en") == 1.1
+    assert speaking_rate(text, tone(300, letters / 60.0), "en") == 1.15
     assert speaking_rate("Miller", tone(300, 3.0), "en") == 1.0
+    assert speaking_rate(text, tone(300, letters / 60.0), "fr-FR") == 0.95
 
 
 @pytest.mark.parametrize("shift_s", [-0.08, 0.0, 0.08])
