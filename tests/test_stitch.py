@@ -219,7 +219,7 @@ def test_a_mix_above_full_scale_replays_with_its_gain(
 
 def test_a_file_that_is_too_short_is_refused() -> None:
     rows = plan_segments([sound("a", 0, 10)], 10, "mono")
-    with pytest.raises(ItemError, match="a.wav: 4 samples left"):
+    with pytest.raises(ItemError, match=r"a\.wav: 4 samples left"):
         assemble(rows, lambda name: np.ones(4, np.float32))
 
 
