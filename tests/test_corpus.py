@@ -232,8 +232,10 @@ def test_every_file_of_a_folder_is_one_row(tmp_path: Path) -> None:
 
 @pytest.mark.engine
 def test_a_script_is_spoken_the_same_twice(tmp_path: Path) -> None:
-    script = sources.shorten_script(first_script(), 2)
+    script = sources.shorten_script(first_script(), 1)
     (what,) = corpus.script_items([script])
     values = [made(tmp_path / name, what)[0] for name in ("one", "two")]
     assert values[0] == values[1]
-    assert len(values[0]["turn_times"]) == 2
+    ((start, end),) = values[0]["turn_times"]
+    assert (start, values[0]["speech"][0][1]) == (0.5, pytest.approx(0.5, abs=0.05))
+    assert values[0]["speech"][-1][2] == pytest.approx(end, abs=0.05)
