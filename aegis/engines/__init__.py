@@ -190,7 +190,16 @@ class Detector(Protocol):
 
 
 Factory = Callable[..., Any]
-_MODULES = ("speech", "embedding", "synthesis", "conversion", "rendering", "detection", "judging")
+_MODULES = (
+    "speech",
+    "embedding",
+    "synthesis",
+    "conversion",
+    "rendering",
+    "detection",
+    "judging",
+    "extraction",
+)
 _factories: dict[tuple[str, str], Factory] = {}
 _resident: dict[tuple[str, str, tuple[tuple[str, Any], ...]], Any] = {}
 _parts: dict[tuple[str, str, tuple[tuple[str, Any], ...]], tuple[EngineInfo, ...]] = {}

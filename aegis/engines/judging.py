@@ -259,7 +259,7 @@ class ChatJudge:
         """Judge cases, claims in portions; a portion that stays invalid is failed as a whole."""
         _check_order(order)
         parts = [part for case in cases for part in _portions(case, self.claims_a_request)]
-        outcomes = self._converse(
+        outcomes = self.converse(
             [_fact_request(part, order) for part in parts],
             [_adjudication_check(part) for part in parts],
         )
@@ -270,12 +270,12 @@ class ChatJudge:
 
     def judge_edits(self, cases: Sequence[EditCase], order: str) -> list[EditVerdict]:
         _check_order(order)
-        outcomes = self._converse(
+        outcomes = self.converse(
             [_edit_request(case, order) for case in cases], [_edit_check(case) for case in cases]
         )
         return [_edit_verdict(c, r, p) for c, (r, p) in zip(cases, outcomes, strict=True)]
 
-    def _converse(
+    def converse(
         self, requests: Sequence[ChatRequest], checks: Sequence[Callable[[dict[str, Any]], None]]
     ) -> list[tuple[Reply, str | None]]:
         """Ask; ask again, with the broken rule, what breaks its contract."""
@@ -453,7 +453,7 @@ def _edit_verdict(case: EditCase, reply: Reply, problem: str | None) -> EditVerd
     )
 
 
-def _client(model: str, cache: str, options: Mapping[str, Any]) -> ChatClient:
+def chat_client(model: str, cache: str, options: Mapping[str, Any]) -> ChatClient:
     models = read_models()
     if model not in models:
         raise ParamError(f"no chat model called {model!r}; known: {', '.join(models)}")
@@ -462,7 +462,7 @@ def _client(model: str, cache: str, options: Mapping[str, Any]) -> ChatClient:
 
 @register("judge", "chat")
 def _chat(model: str = "", cache: str = "", **options: Any) -> ChatJudge:
-    return ChatJudge(_client(model, cache, options))
+    return ChatJudge(chat_client(model, cache, options))
 
 
 # --- notes -----------------------------------------------------------------------------
@@ -521,7 +521,7 @@ class ChatNoteWriter:
                 if not any(line["evidence"] and line["evidence"] in text for text in texts):
                     raise ReplyError("evidence: a note's line has none in the transcript")
 
-        reply, problem = ChatJudge(self.client, self.attempts)._converse([request], [check])[0]
+        reply, problem = ChatJudge(self.client, self.attempts).converse([request], [check])[0]
         if problem is not None or reply.value is None:
             return WrittenNote(None, f"invalid: {problem}", reply.attempts)
         lines = tuple(line["statement"] for line in reply.value["lines"])
@@ -535,4 +535,4 @@ def _rules_writer(**_options: Any) -> RulesNoteWriter:
 
 @register("note_writer", "chat")
 def _chat_writer(model: str = "", cache: str = "", **options: Any) -> ChatNoteWriter:
-    return ChatNoteWriter(_client(model, cache, options))
+    return ChatNoteWriter(chat_client(model, cache, options))
