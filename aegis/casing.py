@@ -27,7 +27,7 @@ _INTRODUCES = re.compile(
 _KINDS = frozenset(
     "street road lane avenue drive court close way place crescent terrace boulevard square gardens grove mews park hill"
     " bridge hospital clinic surgery centre center practice pharmacy infirmary hospice school college university academy"
-    " institute house home lodge memorial general medical health family community children's".split()
+    " institute house home lodge memorial general royal medical health family community children's".split()
 )
 _DAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
 

@@ -68,11 +68,17 @@ _AFTER_UNIT = re.compile(
 )
 
 
+_NOT_PREFIX = (
+    r"(?:MRN|NHS|BP|ID|DOB|SSN|ZIP|VIN|HR|PIN|NPI|DEA|GMC|TSH|LDL|HDL|BMI|NO|PO|AM|PM|OF|IN|AT|IS|TO|OR|AND|THE|ON|US|UK|SAT"
+    r"|SATS|SPO|TEL|FAX|EXT|IP|EMR|MR|RR|GCS|INR|PSA|CRP|WBC|HB|EF|FEV|IPP|NIR|RPPS|TA|SAMU|COVID|ABOUT|FOR|HAD|WAS)\b"
+)
+
+
 @lru_cache(maxsize=2)
 def _run_pattern(language: str) -> re.Pattern[str]:
     number = rf"(?:{_NUMBER_WORDS[language]})(?![\w'])"
     piece = (
-        rf"(?:(?:[A-Za-z]{{1,6}}[-–]){{1,2}}\d[\dA-Za-z]*|[A-Za-z]{{0,4}}\d[\dA-Za-z]*(?:-[A-Z]{{1,4}}(?![\w'-]))?|{number}|(?:double|triple|treble)\s+(?:{number}|\w(?!\w))"
+        rf"(?:(?-i:(?!{_NOT_PREFIX})[A-Z]{{2,4}})\s(?=\d)\d[\dA-Za-z]*|(?-i:(?!{_NOT_PREFIX})[A-Z]{{2,4}})(?=\s(?:dash|hyphen|tiret)\s)|(?:[A-Za-z]{{1,6}}[-–]){{1,2}}\d[\dA-Za-z]*|[A-Za-z]{{0,4}}\d[\dA-Za-z]*(?:-[A-Z]{{1,4}}(?![\w'-]))?|{number}|(?:double|triple|treble)\s+(?:{number}|\w(?!\w))"
         r"|[A-Za-z](?![\w'])(?:\s+(?:as in|for|like|comme)\s+[A-Za-z]{3,})?)"
     )
     and_ = "and" if language == "en" else "et"
@@ -155,7 +161,7 @@ _LABELS: dict[str, list[tuple[str, str]]] = {
         ("FAX", r"fax"),
         ("SSN", r"social security|\bssn\b|\bsocial\b(?= is|:)|national insurance"),
         ("VEHICLE", r"licen[cs]e plate|number plate|\bplates?\b|\bvin\b|vehicle|\breg(?:istration)?\b(?: number)?|\bmy car\b"),
-        ("DEVICE", r"serial|device|pacemaker (?:number|id|model)|implant (?:number|id)|pump (?:number|id)|\budi\b"),
+        ("DEVICE", r"serial|device|pacemaker\b|implant\w*|\bpump\b|\budi\b|defibrillator|hearing aid|prosthesis|glucose monitor|\bicd\b"),
         ("MRN", r"medical record|\bmrn\b|\bmr ?#|record (?:number|no\b|#|id)|\brecords? is\b|chart (?:number|no\b|#|id)|hospital number"
                 r"|\bemr\b|med\.? ?rec\w*\.?|patient (?:number|id|identifier|no\b|#)|\bnhs (?:number|no\b)|\bfile number|case file|\bchart\b|(?:her|his|my|your|the) record\b|\bpatient #"),
         ("HEALTH_PLAN", r"health plan|\bplan (?:number|id|no)|\bmember(?:ship)?\b(?: number| id| no| #)?|polic(?:y|ies)|\binsurance\b|beneficiary|medicare"
@@ -166,15 +172,15 @@ _LABELS: dict[str, list[tuple[str, str]]] = {
         ("IP", r"\bip address"),
         ("PHONE", r"phone|mobile|\bcell\b(?! count| blood|s\b)|telephone|\bcall (?:me|us|him|her|them)\b|\bcall back|call(?:ed)? (?:on|at)\b|reach (?:me|us|him|her|you)"
                   r"|ring (?:me|us|him|her)|\btext (?:me|us|him|her)\b|\bcontact\b|landline|pager|extension|\bring\b|\bdial\b|\btel\b|\bcall\b"),
-        ("LOCATION", r"zip|postcode|post code|postal code"),
+        ("LOCATION", r"\bzip\b|postcode|post code|postal code|(?<!mail )(?<!ip )\baddress\b|where (?:do|are) you liv\w+"),
         ("UNIQUE_ID", r"\bid\b|identifier|identification|reference|study (?:number|id)|trial|participant|subject (?:number|id|no)"
-                      r"|case (?:number|no|id|#)|order number|specimen|sample|confirmation|tracking|booking|ticket|badge|employee|student|appointment number|\bref\b|voucher"),
+                      r"|accession|case (?:number|no|id|#)|order number|specimen|sample|confirmation|tracking|booking|ticket|badge|employee|student|appointment number|\bref\b|voucher"),
     ],
     "fr": [
         ("FAX", r"\bfax\b|télécopie"),
         ("SSN", r"sécurité sociale|\bsécu\b|\bnir\b|numéro ins\b"),
         ("VEHICLE", r"immatricul\w+|\bplaque\b|\bvin\b"),
-        ("DEVICE", r"numéro de série|\bsérie\b|\bpacemaker\b|dispositif"),
+        ("DEVICE", r"numéro de série|\bsérie\b|\bpacemaker\b|dispositif|défibrillateur|prothèse|pompe à insuline|appareil auditif"),
         ("MRN", r"dossier|\bipp\b|numéro (?:de )?patient|numéro d'hospitalisation|\bnip\b|\bséjour\b"),
         ("HEALTH_PLAN", r"mutuelle|adhérent|contrat|assurance|assuré|police\b|bénéficiaire"),
         ("ACCOUNT", r"\bcompte\b|\biban\b|\brib\b|carte bancaire|carte bleue|facture|banque"),
@@ -183,7 +189,7 @@ _LABELS: dict[str, list[tuple[str, str]]] = {
         ("IP", r"adresse ip"),
         ("PHONE", r"téléphone|\bportable\b|\bmobile\b|\bfixe\b|joindre|rappele[rz]|appele[rz]|contacter|\btél\b|\bnuméro\b(?! de | d')"
                   r"|\bligne\b"),
-        ("LOCATION", r"code postal"),
+        ("LOCATION", r"code postal|(?<!mail )\badresse\b(?! mail| ip| e-mail)|où habitez"),
         ("UNIQUE_ID", r"identifiant|référence|\bréf\b|numéro (?:d'étude|de participant|de l'étude|d'inclusion|de prélèvement)|protocole"
                       r"|inclusion|participant|échantillon|badge|\bticket\b|numéro d'ordre|numéro de rendez-vous"),
     ],
@@ -219,7 +225,7 @@ def _nearest_label(text: str, language: str) -> tuple[str, int] | None:
 _QUESTION = re.compile(r"\?|\b(?:can|could|may|what|which|confirm|give|tell|have you got|do you have|please|quel(?:le)?|pouvez|donnez|"
                        r"est-ce que|c'est quoi|need|take|read|spell|repeat|say)\b", FLAGS)  # fmt: skip
 _ACK = re.compile(
-    r"^\W*(?:(?:yes|yeah|yep|okay|ok|right|sure|thank you|thanks|mm+|mhm|uh-?huh|go on|and then|and|then|got it|"
+    r"^\W*(?:(?:yes|yeah|yep|okay|ok|right|sure|thank you|thanks|m+|hm+|mhm|uh-?huh|go on|and then|and|then|got it|"
     r"carry on|continue|next|so far|perfect|great|good|alright|fine|i'm listening|slowly|please|sorry|"
     r"oui|d'accord|très bien|bien|je note|et ensuite|ensuite|allez-y|je vous écoute|la suite|continuez|et puis|et|parfait|merci|"
     r"go ahead|the rest|what's next|ready)\W*)+$",
@@ -251,6 +257,8 @@ def _asked(views: Sequence[View], index: int, language: str) -> str | None:
                 return "DATE"
             if re.search(_AGE_ASK[language], tail, FLAGS):
                 return "AGE"
+            if not label and re.search(r"\bnumber\b|\bnuméro\b", tail, FLAGS):
+                return "PHONE"
             return label[0] if label else None
         if steps >= 2:
             return None
@@ -295,6 +303,8 @@ def _classify(
     label = _nearest_label(before, language)
     if label and _label_holds(label, run, before):
         return label[0], "label", 0.95
+    if _zip_code(text, run, language):
+        return "LOCATION", "postcode", 0.85
     after = re.match(r"[,\s]*(?:is|was|c'est|est|that's|as|for|comme|-)\s+(?:my|the|her|his|your|our|mon|ma|le|la|votre|son|sa)\s+([^.?!]{0,40})", text[run.end :], FLAGS)  # fmt: skip
     if after and n >= 4:
         label = _nearest_label(after[1], language)
@@ -307,6 +317,8 @@ def _classify(
         and asked not in ("DATE", "AGE")
         and n >= min(_MINIMUM.get(asked, 3), 4)
         and (n >= 4 or share > 0.4)
+        and (asked != "LOCATION" or n in (5, 9))
+        and (share > 0.6 or not re.fullmatch(r"(?:19|20)\d\d", run.value))
     ):
         return asked, "question", 0.9
     previous = last.get(view.speaker)
@@ -315,10 +327,23 @@ def _classify(
     return formed
 
 
+def _zip_code(text: str, run: Run, language: str) -> bool:
+    """Five digits beside a town: ``Saint-Herblain, 44800``, ``67200 Strasbourg``, ``Dover, DE 19901``."""
+    if run.digits != 5 or not run.value.isdigit():
+        return False
+    before, after = text[: run.start], text[run.end :]
+    if language == "fr":
+        town = re.search(r"(?:^|[\s'])[A-ZÀ-Ý][\w'-]+,?\s+(?:dans le\s+)?$", before)
+        return town is not None or re.match(r",?\s+(?:à\s+)?[A-ZÀ-Ý][\w'-]+", after) is not None
+    return re.search(r",\s+(?:[A-Z]{2}|[A-Z][a-z]+),?\s+$", before) is not None
+
+
 def _label_holds(label: tuple[str, int], run: Run, before: str) -> bool:
     category, distance = label
     minimum = _MINIMUM.get(category, 3)
     spelled = len(run.value) >= 5 and run.digits >= 2 and category not in ("PHONE", "FAX", "IP")
+    if category == "LOCATION" and len(run.value) not in (5, 6, 7, 9):
+        return False
     if run.digits < minimum and not spelled:
         return False
     if re.fullmatch(r"(?:19|20)\d\d", run.value) and re.search(r"\b(?:in|since|en|depuis|year|of|de)\s+$", before):
@@ -412,6 +437,12 @@ def _date_parts(language: str) -> dict[str, str]:
     return {"month": month, "day": day, "year": year, "short": short}
 
 
+def ordinal_words() -> str:
+    """A pattern of English ordinals from first to thirty-first."""
+    units = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth"
+    return rf"(?:(?:twenty|thirty)[\s-]+(?:{units})|{_DAY_WORDS})"
+
+
 @lru_cache(maxsize=2)
 def _date_patterns(language: str) -> list[tuple[re.Pattern[str], float]]:
     p = _date_parts(language)
@@ -423,6 +454,9 @@ def _date_patterns(language: str) -> list[tuple[re.Pattern[str], float]]:
         patterns.append(rf"(?<!\w){month}\s*[,-]?\s*(?:the\s+)?{day}(?![\w%]|\.\d){tail}(?!\w)")
         nth = rf"(?:{_DAY_WORDS}|\d{{1,2}}(?:st|nd|rd|th))"
         patterns.append(rf"(?<![\w-]){day}\s+of\s+the\s+{nth}{tail}(?!\w)")
+        weekday = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+        patterns.append(rf"(?<!\w){weekday},?\s+the\s+(?:\d{{1,2}}(?:st|nd|rd|th)|{ordinal_words()})(?!\w)")
+        patterns.append(r"(?<=on the )\d{1,2}(?:st|nd|rd|th)(?=\s*(?:[.,?!]|$))")
     patterns.append(rf"(?<!\w){month}\s*(?:,|of)?\s*{year}(?!\w)")
     numeric = r"(?<![\w./-])(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|(?:0?[1-9]|[12]\d|3[01])([-/.])(?:0?[1-9]|[12]\d|3[01])\2(?:\d{4}|\d{2}))(?![\w/-]|\.\d)"
     return [(re.compile(x, FLAGS), 0.97 if x == numeric else 0.96) for x in [*patterns, numeric]]
@@ -532,7 +566,7 @@ def _old(language: str) -> str:
 
 _AGE_BEFORE = {
     "en": r"(?:\baged?|\bage of|\bi'm|\bi am|\b(?:s?he|who)(?:'s| is| was)|\bturn(?:ed|ing|s)?|\bi was|\b(?:i|s?he|they)'ll be|\bwill be|\bwould be"
-    r"|\bto be|\b(?:mother|father|mum|mom|dad|grandma|grandmother|grandfather|grandpa|husband|wife|patient|aunt|uncle)(?:'s| is| was))"
+    r"|\bto be|\b(?:died|passed(?: away)?|dead) (?:at|aged?)|\blived to(?: be)?|\breach(?:ed|ing)|\bpushing|\b(?:mother|father|mum|mom|dad|grandma|grandmother|grandfather|grandpa|husband|wife|patient|aunt|uncle)(?:'s| is| was))"
     r"(?:\s+(?:now|about|almost|nearly|already|only|just|still))?\s+",
     "fr": r"(?:\bâgée?s? de|\bà l'âge de|\bâge de)\s+",
 }
@@ -584,7 +618,7 @@ _SPOKEN_DOMAIN = {
 }
 _JOIN = r"(?:dot|point|underscore|dash|hyphen|tiret(?: du bas)?|[._-])"
 _NOT_LOCAL = set(
-    "is it's its to at email e-mail mail address my her his the that's use write send on just you can me"
+    "is it's its or to at email e-mail mail address my her his the that's use write send on just you can me"
     " est c'est adresse mon ma votre courriel à moi sur écrivez and et so uh um euh".split()
 )
 
@@ -592,7 +626,7 @@ _NOT_LOCAL = set(
 def addresses_found(views: Sequence[View], language: str) -> Iterator[Found]:
     """E-mail, web and IP addresses, written or spoken."""
     at = {"en": r"(?:at|@)", "fr": r"(?:arobase|arrobase|at|@)"}[language]
-    spoken = re.compile(rf"\s+{at}\s+({_SPOKEN_DOMAIN[language]})", FLAGS)
+    spoken = re.compile(rf"\s+{at}\s+(?!www|w\s?w)({_SPOKEN_DOMAIN[language]})", FLAGS)
     word = {"en": "dot", "fr": "point"}[language]
     url = re.compile(
         rf"(?<![\w@])(?:(?:w\W*w\W*w|double u\W+double u\W+double u|triple w|www)(?:\s+{word}\s+|\W+)"
@@ -670,7 +704,7 @@ _PLAIN_STREETS = r"street|road|lane|avenue|drive|crescent|boulevard|terrace|clos
 _FACILITY_EN = (
     r"hospitals?|hosp|clinics?|medical cent(?:er|re)|med(?:ical)?\.? c(?:en)?t(?:e)?r\.?|med|medicine|medical group|medical practice|health cent(?:er|re)|health care|healthcare"
     r"|health(?: system| services?| partners| network)?|surgery|practice|pharmacy|infirmary|hospice|care home|nursing home|retirement (?:home|village)|rehab(?:ilitation)?(?: cent(?:er|re))?"
-    r"|cent(?:er|re)|institute|university|college|school|academy|church|general|memorial|methodist|family (?:practice|medicine|clinic)|urgent care|dialysis|labs?|laborator(?:y|ies)|lodge|house|manor|hall|ward|va|facility|office"
+    r"|cent(?:er|re)|institute|university|college|school|academy|church|general|memorial|methodist|family (?:practice|medicine|clinic)|urgent care|dialysis|labs?|laborator(?:y|ies)|lodge|house|manor|hall|ward|va|facility|office|dental|dentistry|opticians?|optical|physio(?:therapy)?|orthop(?:a)?edics|associates|walk-in cent(?:er|re)|children's home|day cent(?:er|re)|chemist"
 )
 _STRONG_FACILITY = (
     r"hospitals?|hosp|clinics?|medical cent(?:er|re)|med\.? c(?:en)?te?r\.?|health cent(?:er|re)|infirmary|hospice|care home|nursing home|surgery|practice|pharmacy"
@@ -897,11 +931,17 @@ _POSTCODE_SAID = (
 )
 
 
+_SHORT_WORDS = frozenset("be in to at of on or is it he me my we us so no go do as an am by if up i'm".split())
+
+
 def _postcodes(view: View) -> Iterator[Found]:
     """British postcodes said with numbers in words: ``SW nineteen, one E Z``."""
     number = rf"(?:(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[\s-]+(?:{_UNIT_WORDS})|{_NUMBER_WORDS['en']})"
     for match in re.finditer(_POSTCODE_SAID.replace("NUM", number), view.text, FLAGS):
         value = canonical(match.group(), "en").replace(" ", "")
+        ends = re.findall(r"[^\W\d_]+", view.text[match.start() : match.end()].casefold())
+        if {ends[0], ends[-1]} & _SHORT_WORDS:
+            continue
         if re.fullmatch(r"[a-z]{1,2}\d{1,2}[a-z]?\d[a-z]{2}", value) and value[-2:] not in ("mg", "am", "pm", "ml", "kg"):
             yield Found(view.index, match.start(), match.end(), "LOCATION", "postcode", 0.92)
 
@@ -984,6 +1024,11 @@ def _named_places_en(view: View, word: str, is_common: IsCommon) -> Iterator[Fou
             yield Found(view.index, match.start(1), match.end(1), "LOCATION", "landmark", 0.85)
     for match in re.finditer(rf"\b(?:at|to|from|in)\s+the\s+(Royal\s+{word})(?!\w)", text):
         yield Found(view.index, match.start(1), match.end(1), "LOCATION", "facility", 0.85)
+    treated = r"(?:put in|seen|treated|admitted|operated|surgery|operation|stayed|stay|inpatient|ward|born|work\w*|trained|scan|mri|clinic|referred|appointment|transferred|was|were|been)"
+    for match in re.finditer(rf"\b{treated}\b[^.?!]{{0,25}}?\b(?:at|to|in)\s+the\s+({word}(?:\s+{word}){{0,2}})(?!\w)", text):
+        words = match[1].casefold().split()
+        if not match[1].isupper() and not all(w in _NOT_FACILITY or w in places() for w in words) and match[1].casefold() not in places() and len(words) > 1:
+            yield Found(view.index, match.start(1), match.end(1), "LOCATION", "facility", 0.82)
     for match in re.finditer(rf"\bat\s+({word}(?:\s+{word}){{0,2}})(?!\w)", text):
         if _unknown_place(match[1], is_common):
             yield Found(view.index, match.start(1), match.end(1), "LOCATION", "at", 0.8)
@@ -1034,6 +1079,7 @@ _STRONG_CUE = {
     "en": r"name(?:'s| is| was|[:,])?$|(?:he|she|who|son|daughter|doctor|nurse|man|woman|lady|guy|friend)\b.* called,?$|i'm called$|calls? me$|named$|known as$|goes by$|speaking (?:to|with)$",
     "fr": r"appell\w+(?:-moi)?$|nom\b|prénom|nommée?$",
 }
+_HOMOGRAPHS = frozenset("will may april june august mars mark juin octave".split())
 _APPOSED = {
     "en": r"(?<![\w'])([^\W\d_]{3,}),? (?:my|his|her) (?:\w+ )?(?:brother|sister|son|daughter|wife|husband|mother|father|mum|mom|dad"
     r"|partner|neighbou?r|cousin|uncle|aunt|carer)\b",
@@ -1063,8 +1109,11 @@ _NOT_NAMES = set(
 def _name_word(view: View, word: str, is_common: IsCommon, trusted: bool) -> bool:
     """Whether a word can be (part of) a personal name here."""
     low = word.casefold().strip(".'")
-    if low in _NOT_NAMES or len(low) < 2 or any(c.isdigit() for c in word):
+    homograph = trusted and view.cased and word[0].isupper() and low in _HOMOGRAPHS
+    if (low in _NOT_NAMES and not homograph) or len(low) < 2 or any(c.isdigit() for c in word):
         return False
+    if trusted and re.match(r"[dD]'[A-ZÀ-Ý]", word):
+        return True
     if re.match(r"(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)'", low) and not word[2:3].isupper():
         return False
     if view.cased and word.isupper() and len(word) <= 4 and not trusted:

@@ -224,7 +224,10 @@ class Rules:
         )
         kept = self._decided(views, language)
         if not all(view.cased for view in views):
-            second = [v if v.cased else replace(v, text=self.recased(v.text, language), cased=True) for v in views]
+            second = [
+                v if v.cased else replace(v, text=self.recased(v.text, language), cased=True)
+                for v in views
+            ]
             kept = _either(kept, self._decided(second, language))
         kept = _again(kept, views, language, self)
         mentions = []
@@ -265,7 +268,10 @@ class Rules:
     def recased(self, text: str, language: str) -> str:
         """Lower-case text with capitals where a name may stand (see :func:`aegis.casing.recase`)."""
         return recase(
-            text, language, lambda word: self.is_word(word, language), lambda word: self.is_common(word, language)
+            text,
+            language,
+            lambda word: self.is_word(word, language),
+            lambda word: self.is_common(word, language),
         )
 
     def is_word(self, word: str, language: str) -> bool:
@@ -278,7 +284,13 @@ class Rules:
             return False
         if self._english is None:
             self._english = _english_words(model_dir("spacy-en"))
-        stems = (word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ed"), word.removesuffix("ing"))
+        stems = (
+            word,
+            word.removesuffix("s"),
+            word.removesuffix("es"),
+            word.removesuffix("ed"),
+            word.removesuffix("ing"),
+        )
         return any(stem in self._english for stem in stems)
 
     def _candidates(self, views: Sequence[View], language: str) -> list[Found]:
@@ -500,14 +512,22 @@ def _trim(item: Found, view: View, language: str, engine: Rules) -> Found | None
         if text[end - 1] == ")" and "(" in text[start:end]:
             break
         end -= 1
-    if item.source in ("spacy", "tagger") and item.category in ("NAME", "LOCATION", "ORGANIZATION") and view.cased:
+    if (
+        item.source in ("spacy", "tagger")
+        and item.category in ("NAME", "LOCATION", "ORGANIZATION")
+        and view.cased
+    ):
         tail = re.search(r"(?:\s+(?:[a-zà-ÿ]\S*|[\d/]+))+$", text[start:end])
         lower = re.match(r"(?:[a-zà-ÿ][\w'-]*\s+)+(?=[A-ZÀ-Ý])", text[start:end])
         end = start + tail.start() if tail and tail.start() > 0 else end
         inner = re.search(r"\s+(?:on|for|with|from|last|at|in|w/|since|and)\s", text[start:end])
         if inner and inner.start() > 0 and item.source == "spacy":
             end = start + inner.start()
-        month = re.search(rf"\s+(?:{'|'.join(m for m in months(language) if len(m) > 2)})$", text[start:end], re.I)
+        month = re.search(
+            rf"\s+(?:{'|'.join(m for m in months(language) if len(m) > 2)})$",
+            text[start:end],
+            re.I,
+        )
         end = start + month.start() if month and item.category != "NAME" else end
         start += lower.end() if lower else 0
     if item.category == "NAME":
@@ -651,6 +671,8 @@ def _name_span(
 
 def _name_like(word: str, view: View, language: str, engine: Rules) -> bool:
     low = word.casefold().strip(".")
+    if low in ("le", "la", "de", "du", "van", "von", "der", "di", "da", "el", "al", "st", "mac"):
+        return True
     if len(low) == 1:
         return word[0].isupper() and low != "i"
     if view.cased and not word[0].isupper():
@@ -658,7 +680,9 @@ def _name_like(word: str, view: View, language: str, engine: Rules) -> bool:
     return not engine.is_common(low, language) or (view.cased and _known(low, language))
 
 
-_BEFORE_NAME = r"\b(?:mr|mrs|ms|miss|dr|doctor|prof|professor|nurse|monsieur|madame|mme|docteur)\.?\s+$"
+_BEFORE_NAME = (
+    r"\b(?:mr|mrs|ms|miss|dr|doctor|prof|professor|nurse|monsieur|madame|mme|docteur)\.?\s+$"
+)
 _BAD_TOWN = set(
     "covid ecg mri ct gp nhs icu er uti ok hiv copd god english french christmas internet".split()
 )
@@ -708,6 +732,11 @@ def _towns(
         tagger = max((i.score for i in group if i.source == "tagger"), default=0.0)
         if tagger > 0.9 and (inside or at or not view.cased):
             score += 0.2
+        named = any(
+            i.source == "spacy" and i.category == "LOCATION" and i in others for i in group
+        )
+        if named and (inside or at) and len(words) <= 3:
+            score += 0.15
         if score >= 0.8:
             out.append(replace(best, source="+".join(sorted(sources)), score=min(0.84, score)))
     return out
@@ -800,11 +829,8 @@ def _again(
                 common = engine.is_common(term, language)
                 if view.cased and not word[0].isupper() and common:
                     continue
-                if (
-                    common
-                    and (not view.cased or _sentence_start(view.text, start))
-                    and " " not in term
-                ):
+                first = _sentence_start(view.text, start) and term in _MODAL
+                if common and (not view.cased or first) and " " not in term:
                     continue
                 if any(g[0] < end and start < g[1] for g in guard):
                     continue
@@ -831,6 +857,11 @@ def _number_value(item: Found, views: Sequence[View], language: str) -> str:
         return ""
     value = re.sub(r"\W", "", canonical(views[item.index].text[item.start : item.end], language))
     return value if len(value) >= 5 else ""
+
+
+_MODAL = frozenset(
+    "will may mark can art long young so hope chance bill early good best little".split()
+)
 
 
 def _sentence_start(text: str, start: int) -> bool:
