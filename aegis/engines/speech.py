@@ -113,6 +113,7 @@ class Whisper:
             word_timestamps=True,
             condition_on_previous_text=False,
             vad_filter=False,
+            no_speech_threshold=None,  # voice activity has decided: nothing is skipped unseen
             language_detection_segments=4,
         )
         clock = JoinedClock(tuple(chunks))
