@@ -72,7 +72,9 @@ STAGES: dict[str, Wiring] = {wiring.name: wiring for wiring in [
             "recordings words turns screening converted mentions substitutions edits regions rendered reconstructions"
             f" timeline {_GOLD}",
             "transcripts turn_transcripts lexical_matches transcript_scores"),
-    _wiring("10_judge_facts", "recordings turns facts actions chronology transcripts turn_transcripts reconstructions",
+    _wiring("10_judge_facts",
+            "recordings turns facts actions chronology inventory_summary transcripts turn_transcripts reconstructions"
+            f" {_GOLD}",
             "fact_verdicts endpoint_verdicts verdict_evidence"),
     _wiring("11_judge_edits",
             "recordings turns edits regions rendered reconstructions timeline transcripts turn_transcripts"
