@@ -43,7 +43,9 @@ def test_repeated_keys_and_columns_are_named():
     twice = pd.concat([turn_times(), turn_times()])
     with pytest.raises(TableError, match=r"2 rows repeat the key \('turn_id',\), e\.g\. t1"):
         tables.check_table("turn_times", twice)
-    with pytest.raises(TableError, match=r"missing columns \['end_s'\], unknown columns \['end'\]"):
+    with pytest.raises(
+        TableError, match=r"missing columns \['end_s'\], unknown columns \['end'\]"
+    ):
         tables.check_table("turn_times", turn_times().rename(columns={"end_s": "end"}))
     with pytest.raises(TableError, match="turn_tims: no such table"):
         tables.check_table("turn_tims", turn_times())
@@ -52,7 +54,8 @@ def test_repeated_keys_and_columns_are_named():
 def test_a_failure_needs_its_reason():
     row = {
         "turn_id": "t1", "recording_id": "d/a", "profile_id": "d/a/S1", "converter": "world",
-        "file": None, "sha256": None, "n_samples": None, "gain_db": None, "status": "failed", "reason": None,
+        "file": None, "sha256": None, "n_samples": None, "gain_db": None,
+        "status": "failed", "reason": None,
     }  # fmt: skip
     with pytest.raises(TableError, match="1 rows are not ok and give no reason"):
         tables.check_table("converted", pd.DataFrame([row]))
