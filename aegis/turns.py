@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aegis.audio import SAMPLE_RATE_HZ
-from aegis.engines import SpeakerTurn
 from aegis.errors import ItemError
 from aegis.tables import content_id
 from aegis.words import LATE_S, HeardWord, covered_seconds
@@ -25,6 +24,15 @@ from aegis.words import LATE_S, HeardWord, covered_seconds
 TITLES = ("Dr", "Mr", "Mrs", "Ms", "St", "Prof", "M")
 SENTENCE_END = re.compile("".join(rf"(?<!\b{title})" for title in TITLES) + r"[.?!…][\"'»”)]*$")
 CLAUSE_END = re.compile(r"[,;:][\"'»”)]*$")
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Speech of one speaker as a diarizer reports it; stretches of two may overlap."""
+
+    start_s: float
+    end_s: float
+    speaker: str
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,7 @@ class Turn:
         return content_id("t", recording_sha256, self.channel, *self.samples, self.speaker)
 
 
-def check_stretches(stretches: Sequence[SpeakerTurn], duration_s: float) -> list[SpeakerTurn]:
+def check_stretches(stretches: Sequence[Stretch], duration_s: float) -> list[Stretch]:
     """Refuse diarized stretches that cannot be; clamp those that end just after the file.
 
     Raises
@@ -55,7 +63,7 @@ def check_stretches(stretches: Sequence[SpeakerTurn], duration_s: float) -> list
         A stretch has no positive length, starts before 0 or after the end, or lies
         inside another one of the same speaker; the message has its number.
     """
-    checked: list[SpeakerTurn] = []
+    checked: list[Stretch] = []
     reach: dict[str, float] = {}
     order = sorted(range(len(stretches)), key=lambda i: (stretches[i].start_s, i))
     for i in order:
@@ -73,7 +81,7 @@ def check_stretches(stretches: Sequence[SpeakerTurn], duration_s: float) -> list
 
 
 def attribute(
-    words: Sequence[HeardWord], stretches: Sequence[SpeakerTurn], reach_s: float = 1.0
+    words: Sequence[HeardWord], stretches: Sequence[Stretch], reach_s: float = 1.0
 ) -> list[HeardWord]:
     """Give each word the speaker whose stretch covers most of it.
 
@@ -93,7 +101,7 @@ def attribute(
 
 
 def _speaker_of(
-    word: HeardWord, stretches: Sequence[SpeakerTurn], previous: str | None, reach_s: float
+    word: HeardWord, stretches: Sequence[Stretch], previous: str | None, reach_s: float
 ) -> str | None:
     start, end = word.span()
     cover: dict[str, float] = {}
@@ -159,7 +167,7 @@ def _may_move(
 
 def build_turns(
     words: Sequence[HeardWord],
-    stretches: Sequence[SpeakerTurn],
+    stretches: Sequence[Stretch],
     speech: Sequence[tuple[float, float]],
     duration_s: float,
     longest_s: float = 11.0,
@@ -249,7 +257,7 @@ def _bounded_turns(
     return turns
 
 
-def rename_speakers(turns: Sequence[Turn], stretches: Sequence[SpeakerTurn]) -> dict[str, str]:
+def rename_speakers(turns: Sequence[Turn], stretches: Sequence[Stretch]) -> dict[str, str]:
     """New names S1, S2, ... by first appearance in the turns, then in the stretches."""
     names: dict[str, str] = {}
     by_start = [t.speaker for t in sorted(turns, key=lambda t: (t.start_s, t.channel))]
@@ -258,7 +266,7 @@ def rename_speakers(turns: Sequence[Turn], stretches: Sequence[SpeakerTurn]) -> 
     return names
 
 
-def overlap_seconds(stretches: Sequence[SpeakerTurn]) -> float:
+def overlap_seconds(stretches: Sequence[Stretch]) -> float:
     """Seconds in which two or more speakers are active."""
     speakers = {stretch.speaker for stretch in stretches}
     own = sum(

@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from aegis.engines import Segment, Transcript
 from aegis.errors import ItemError
 
 Interval = tuple[float, float]
@@ -28,6 +28,41 @@ LATE_S = 0.1
 FASTEST_CHARACTERS_PER_S = 30.0
 LEAST_SPEECH_RATIO = 0.2
 LONGEST_GRAM = 8
+
+
+class SpokenWord(Protocol):
+    """A word as a recogniser gives it (``engines.Word``)."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def start_s(self) -> float | None: ...
+    @property
+    def end_s(self) -> float | None: ...
+    @property
+    def probability(self) -> float | None: ...
+
+
+class SpokenSegment(Protocol):
+    """A recogniser's segment (``engines.Segment``)."""
+
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def end_s(self) -> float: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def words(self) -> Sequence[SpokenWord]: ...
+
+
+class SpokenTranscript(Protocol):
+    """A recogniser's result (``engines.Transcript``)."""
+
+    @property
+    def segments(self) -> Sequence[SpokenSegment]: ...
+    @property
+    def speech(self) -> Sequence[Interval]: ...
 
 
 @dataclass(frozen=True)
@@ -54,7 +89,9 @@ class HeardWord:
         return self.start_s, self.end_s
 
 
-def read_words(transcript: Transcript, duration_s: float, channel: int = 0) -> list[HeardWord]:
+def read_words(
+    transcript: SpokenTranscript, duration_s: float, channel: int = 0
+) -> list[HeardWord]:
     """Words of a transcript in order, with impossible times taken away and loops flagged.
 
     A word is untimed when its time is absent, not positive in length, before the word
@@ -81,7 +118,11 @@ def read_words(transcript: Transcript, duration_s: float, channel: int = 0) -> l
 
 
 def _possible(
-    start: float | None, end: float | None, latest: float, segment: Segment, duration_s: float
+    start: float | None,
+    end: float | None,
+    latest: float,
+    segment: SpokenSegment,
+    duration_s: float,
 ) -> Interval | None:
     if start is None or end is None or not np.isfinite([start, end]).all():
         return None
@@ -101,7 +142,7 @@ def fit_to_speech(span: Interval, speech: Sequence[Interval]) -> Interval:
 
 
 def flag_hallucinations(
-    segments: Sequence[Segment], speech: Sequence[Interval]
+    segments: Sequence[SpokenSegment], speech: Sequence[Interval]
 ) -> list[frozenset[int]]:
     """Indices of the words, segment by segment, whose form says that nobody spoke them.
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aegis.engines import SpeakerTurn
 from aegis.errors import ItemError
 from aegis.turns import (
+    Stretch,
     attribute,
     build_turns,
     check_stretches,
@@ -45,24 +45,22 @@ def speakers(words: list[HeardWord]) -> str:
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (SpeakerTurn(3.0, 3.0, "A"), "stretch 2 .* no positive length"),
-        (SpeakerTurn(4.0, 3.0, "A"), "stretch 2 .* no positive length"),
-        (SpeakerTurn(-1.0, 3.0, "B"), "stretch 2 .* outside the recording"),
-        (SpeakerTurn(9.0, 11.0, "B"), "stretch 2 .* outside the recording"),
-        (SpeakerTurn(0.5, 1.5, "A"), "stretch 2 .* inside another stretch"),
+        (Stretch(3.0, 3.0, "A"), "stretch 2 .* no positive length"),
+        (Stretch(4.0, 3.0, "A"), "stretch 2 .* no positive length"),
+        (Stretch(-1.0, 3.0, "B"), "stretch 2 .* outside the recording"),
+        (Stretch(9.0, 11.0, "B"), "stretch 2 .* outside the recording"),
+        (Stretch(0.5, 1.5, "A"), "stretch 2 .* inside another stretch"),
     ],
 )
-def test_impossible_stretches_are_refused_with_their_number(
-    second: SpeakerTurn, message: str
-) -> None:
+def test_impossible_stretches_are_refused_with_their_number(second: Stretch, message: str) -> None:
     with pytest.raises(ItemError, match=message):
-        check_stretches([SpeakerTurn(0.0, 2.0, "A"), second], 10.0)
+        check_stretches([Stretch(0.0, 2.0, "A"), second], 10.0)
 
 
 def test_an_end_just_after_the_file_is_clamped_and_overlap_of_two_speakers_stays() -> None:
-    given_turns = [SpeakerTurn(0.0, 5.0, "A"), SpeakerTurn(1.0, 10.05, "B")]
+    given_turns = [Stretch(0.0, 5.0, "A"), Stretch(1.0, 10.05, "B")]
     checked = check_stretches(given_turns, 10.0)
-    assert checked == [SpeakerTurn(0.0, 5.0, "A"), SpeakerTurn(1.0, 10.0, "B")]
+    assert checked == [Stretch(0.0, 5.0, "A"), Stretch(1.0, 10.0, "B")]
     assert overlap_seconds(checked) == pytest.approx(4.0)
 
 
@@ -71,25 +69,25 @@ def test_an_end_just_after_the_file_is_clamped_and_overlap_of_two_speakers_stays
 
 def test_a_segment_across_a_change_is_split_by_words() -> None:
     words = run_of("how are you fine thanks")
-    stretches = [SpeakerTurn(0.0, 1.15, "A"), SpeakerTurn(1.15, 2.5, "B")]
+    stretches = [Stretch(0.0, 1.15, "A"), Stretch(1.15, 2.5, "B")]
     assert speakers(attribute(words, stretches)) == "AAABB"
 
 
 def test_in_full_overlap_the_speaker_goes_on() -> None:
     words = run_of("one two three four")
-    stretches = [SpeakerTurn(0.0, 1.15, "A"), SpeakerTurn(0.35, 2.0, "B")]
+    stretches = [Stretch(0.0, 1.15, "A"), Stretch(0.35, 2.0, "B")]
     assert speakers(attribute(words, stretches)) == "AAAB"
 
 
 def test_a_word_outside_goes_to_the_nearest_or_stays_unknown() -> None:
     words = [word("near", 2.5, 2.8), word("far", 8.0, 8.3)]
-    found = attribute(words, [SpeakerTurn(0.0, 2.0, "A")], reach_s=1.0)
+    found = attribute(words, [Stretch(0.0, 2.0, "A")], reach_s=1.0)
     assert speakers(found) == "A-"
 
 
 def test_untimed_words_follow_the_word_before_and_at_the_start_the_word_after() -> None:
     words = [word("a", None, None), *run_of("b c", 1.0), word("d", None, None)]
-    assert speakers(attribute(words, [SpeakerTurn(0.9, 3.0, "B")])) == "BBBB"
+    assert speakers(attribute(words, [Stretch(0.9, 3.0, "B")])) == "BBBB"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +139,7 @@ def test_bounds_keep_a_margin_and_stop_halfway_to_the_neighbour() -> None:
 
 def test_bounds_reach_the_edge_of_the_speakers_stretch_but_not_far() -> None:
     words = [word("a", 3.0, 3.5, "A")]
-    [turn] = build_turns(words, [SpeakerTurn(2.6, 8.0, "A")], [(2.9, 3.9)], 10.0)
+    [turn] = build_turns(words, [Stretch(2.6, 8.0, "A")], [(2.9, 3.9)], 10.0)
     assert (turn.start_s, turn.end_s) == pytest.approx((2.6, 3.9))
 
 
@@ -168,7 +166,7 @@ def test_a_turn_of_untimed_words_only_is_not_made() -> None:
 def test_names_follow_first_appearance() -> None:
     words = [*run_of("x", 0.0, "7"), *run_of("y", 2.0, "2")]
     turns = build_turns(words, [], [], 5.0)
-    stretches = [SpeakerTurn(0.0, 0.1, "9")]
+    stretches = [Stretch(0.0, 0.1, "9")]
     assert rename_speakers(turns, stretches) == {"7": "S1", "2": "S2", "9": "S3"}
 
 

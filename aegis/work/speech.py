@@ -17,9 +17,10 @@ import pandas as pd
 
 from aegis import engines
 from aegis.audio import SAMPLE_RATE_HZ, Signal, read_wav
-from aegis.engines import SpeakerTurn, Transcript
+from aegis.engines import Transcript
 from aegis.tables import SCHEMAS, Run, empty_table
 from aegis.turns import (
+    Stretch,
     Turn,
     attribute,
     build_turns,
@@ -41,7 +42,7 @@ class _Channel:
 
     transcript: Transcript
     words: list[HeardWord]
-    stretches: list[SpeakerTurn]
+    stretches: list[Stretch]
     turns: list[Turn]
 
 
@@ -80,7 +81,7 @@ def transcribe_recording(item: Item, settings: Item, run: Run) -> Item:
     """
     samples = read_wav(run.original_path(item["id"]))
     duration_s = samples.shape[-1] / SAMPLE_RATE_HZ
-    automatic: list[SpeakerTurn] = []
+    automatic: list[Stretch] = []
     if samples.ndim == 2 and item["layout"] == "speaker_per_channel":
         channels = _listen_to_channels(samples, item, settings)
         automatic = [stretch for channel in channels for stretch in channel.stretches]
@@ -93,20 +94,23 @@ def transcribe_recording(item: Item, settings: Item, run: Run) -> Item:
 
 def _listen_to_speakers(
     samples: Signal, item: Item, settings: Item
-) -> tuple[_Channel, list[SpeakerTurn]]:
+) -> tuple[_Channel, list[Stretch]]:
     """One channel of several speakers; beside it what the diarizer finds by itself."""
     transcript = _transcribe(samples, item["language"], settings)
     duration_s = samples.size / SAMPLE_RATE_HZ
     diarizer = engines.load("diarizer", settings["diarizer"])
     with engines.engine_time():
         found = diarizer.diarize(samples, item["n_speakers"])
-        automatic = diarizer.diarize(samples, None) if item["n_speakers"] else found
-    stretches = check_stretches(found, duration_s)
+        free = diarizer.diarize(samples, None) if item["n_speakers"] else found
+    stretches, automatic = (
+        check_stretches([Stretch(t.start_s, t.end_s, t.speaker) for t in turns], duration_s)
+        for turns in (found, free)
+    )
     if not stretches:  # speech that no diarizer divides is one speaker's
-        stretches = [SpeakerTurn(a, b, "0") for a, b in transcript.speech if b > a]
+        stretches = [Stretch(a, b, "0") for a, b in transcript.speech if b > a]
     words = snap_changes(attribute(read_words(transcript, duration_s), stretches))
     turns = _turns(words, stretches, transcript, duration_s, settings)
-    return _Channel(transcript, words, stretches, turns), check_stretches(automatic, duration_s)
+    return _Channel(transcript, words, stretches, turns), automatic
 
 
 def _listen_to_channels(samples: Signal, item: Item, settings: Item) -> list[_Channel]:
@@ -117,7 +121,7 @@ def _listen_to_channels(samples: Signal, item: Item, settings: Item) -> list[_Ch
         transcript = _transcribe(own, language, settings)
         language = language or (transcript.language if transcript.segments else None)
         name = str(number)
-        stretches = [SpeakerTurn(a, b, name) for a, b in transcript.speech if b > a]
+        stretches = [Stretch(a, b, name) for a, b in transcript.speech if b > a]
         heard = read_words(transcript, duration_s, number)
         words = [replace(word, speaker=name) for word in heard]
         turns = _turns(words, stretches, transcript, duration_s, settings)
@@ -134,7 +138,7 @@ def _transcribe(samples: Signal, language: str | None, settings: Item) -> Transc
 
 def _turns(
     words: Sequence[HeardWord],
-    stretches: Sequence[SpeakerTurn],
+    stretches: Sequence[Stretch],
     transcript: Transcript,
     duration_s: float,
     settings: Item,
@@ -157,7 +161,7 @@ def mute_bleed(samples: Signal, louder_db: float = BLEED_DB, frame_s: float = 0.
 
 
 def _rows(
-    item: Item, channels: Sequence[_Channel], automatic: Sequence[SpeakerTurn], duration_s: float
+    item: Item, channels: Sequence[_Channel], automatic: Sequence[Stretch], duration_s: float
 ) -> Item:
     """The four tables' rows of one recording."""
     turns = [turn for channel in channels for turn in channel.turns]
@@ -230,9 +234,7 @@ def _in_order(words: list[Item]) -> list[Item]:
     return [entry[-1] for entry in sorted(keyed, key=lambda entry: entry[:3])]
 
 
-def _stretch_rows(
-    mode: str, stretches: Iterable[SpeakerTurn], names: Mapping[str, str]
-) -> list[Item]:
+def _stretch_rows(mode: str, stretches: Iterable[Stretch], names: Mapping[str, str]) -> list[Item]:
     return [
         {
             "mode": mode,
@@ -248,8 +250,8 @@ def _stretch_rows(
 def _screening(
     channels: Sequence[_Channel],
     turns: Sequence[Turn],
-    stretches: Sequence[SpeakerTurn],
-    automatic: Sequence[SpeakerTurn],
+    stretches: Sequence[Stretch],
+    automatic: Sequence[Stretch],
     words: Sequence[Item],
     duration_s: float,
 ) -> Item:
