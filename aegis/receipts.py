@@ -107,8 +107,13 @@ def packages() -> dict[str, str]:
     return versions
 
 
-def cards() -> dict[str, str]:
-    """Model card and checksum list -> SHA-256."""
+def cards(code: Iterable[str]) -> dict[str, str]:
+    """Model card -> SHA-256, for code that reaches the weights; else none.
+
+    ``code`` are the modules that a function or notebook depends on.
+    """
+    if "aegis.weights" not in code:
+        return {}
     folder = PROJECT / "data_manifests" / "models"
     files = sorted(p for p in folder.glob("*") if p.suffix in (".yaml", ".csv"))
     return {
@@ -185,15 +190,18 @@ def stale_reasons(
     if "executed" not in receipt:
         return ["the executed notebook was not recorded"]
     reasons = []
+    if receipt.get("unexpected"):
+        reasons.append(f"{receipt['unexpected']} items met a fault and are tried again")
     if receipt["notebook"] != file_sha256(notebook):
         reasons.append("the notebook changed")
-    reasons += _differences("code", receipt["code"], closure_hashes(notebook), skip={"."})
+    code = closure_hashes(notebook)
+    reasons += _differences("code", receipt["code"], code, skip={"."})
     old = receipt.get("schemas", {})
     reasons += _differences("schema of", old, schemas(old))
     reasons += _differences("parameter", receipt["parameters"], recorded(parameters))
     reasons += _differences("files of parameter", receipt["outside"], outside_inputs(parameters))
     reasons += _differences("outside file", receipt["used"], _used_now(receipt["used"]))
-    reasons += _differences("model card", receipt["cards"], cards())
+    reasons += _differences("model card", receipt["cards"], cards(code))
     reasons += _differences("package", receipt["packages"], packages())
     reasons += _differences("input", receipt["inputs"], hash_tables(run, reads))
     return reasons + output_reasons(run, receipt)

@@ -151,7 +151,7 @@ class Stage:
             function.__name__,
             code,
             run_hash(),
-            receipts.cards(),
+            receipts.cards(code),
             receipts.packages(),
             settings,
         ]
@@ -219,6 +219,7 @@ class Stage:
             (self.run.root / file).unlink(missing_ok=True)
 
     def _receipt(self) -> dict[str, Any]:
+        code = closure_hashes(self.notebook)
         usage = resource.getrusage(resource.RUSAGE_SELF)
         fresh = [record for record in self._records if not record["cached"]]
         workers: dict[int, float] = {}
@@ -234,7 +235,7 @@ class Stage:
             "token": os.environ.get("AEGIS_TOKEN"),
             "started": datetime.fromtimestamp(self.started_s, UTC).isoformat(timespec="seconds"),
             "notebook": receipts.file_sha256(self.notebook),
-            "code": closure_hashes(self.notebook),
+            "code": code,
             "schemas": receipts.schemas([*self.wiring.reads, *self.wiring.writes]),
             "parameters": receipts.recorded(self.parameters),
             "seeds": {k: v for k, v in self.parameters.items() if "seed" in k},
@@ -244,10 +245,11 @@ class Stage:
             "tables": receipts.hash_tables(self.run, self._written),
             "files": dict(sorted(self._files.items())),
             "engines": _distinct(used),
-            "cards": receipts.cards(),
+            "cards": receipts.cards(code),
             "packages": receipts.packages(),
             "counts": self._counts(),
             "reused": len(self._records) - len(fresh),
+            "unexpected": sum(bool(record.get("unexpected")) for record in self._records),
             "engine_s": sum(record["engine_s"] for record in self._records),
             "fresh_engine_s": sum(record["engine_s"] for record in fresh),
             "item_s": sum(record["wall_s"] for record in self._records),

@@ -95,6 +95,19 @@ def test_a_fault_is_a_row_that_is_tried_again_and_quotes_nothing(corpora: stage.
     assert stat.S_IMODE(trace.stat().st_mode) == 0o600
 
 
+def test_a_stage_with_a_fault_is_tried_again(corpora: stage.Stage) -> None:
+    corpora.map(work("make_tone"), ITEMS, {"odd": "toy/r1"})
+    write_all(corpora)
+    corpora.done()
+    receipt = receipts.read_receipt(corpora.run, "00_corpora")
+    assert receipt is not None
+    receipts.write_receipt(corpora.run, receipt | {"executed": {"file": "x", "sha256": None}})
+    reasons = receipts.stale_reasons(
+        corpora.run, "00_corpora", corpora.notebook, corpora.parameters, ()
+    )
+    assert reasons == ["1 items met a fault and are tried again"]
+
+
 def test_a_missing_engine_stops_the_stage(corpora: stage.Stage) -> None:
     with pytest.raises(EngineUnavailable, match="no such engine; put it somewhere"):
         corpora.map(work("make_tone"), ITEMS, {"engine_missing": True})
