@@ -98,6 +98,16 @@ STAGES: dict[str, Wiring] = {wiring.name: wiring for wiring in [
             "recordings screening profiles voices assignments converted substitutions edits regions rendered"
             " reconstructions transcripts lexical_matches transcript_scores eligibility linkage contrasts claims", ""),
     _wiring("R_receipts", "recordings screening converted rendered reconstructions transcripts linkage claims", ""),
+    _wiring("G_second_judge",
+            "recordings turns facts actions chronology inventory_summary turn_transcripts fact_verdicts edit_verdicts",
+            "qualification second_verdicts"),
+    _wiring("I_outcomes",
+            "recordings turns edits regions rendered reconstructions facts inventory_summary transcripts"
+            " turn_transcripts fact_verdicts endpoint_verdicts edit_verdicts contrasts", ""),
+    _wiring("J_notes_acoustics",
+            "recordings turns facts actions chronology turn_transcripts transcript_scores reconstructions timeline",
+            "notes note_verdicts acoustics"),
+    _wiring("T_prompts", "inventory_summary", ""),
     _wiring("W_published_arithmetic", "claims contrasts", ""),
 ]}
 # fmt: on

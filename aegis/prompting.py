@@ -5,7 +5,7 @@ model of :mod:`aegis.replies`), ``system`` and ``user``. ``{field}`` in ``user``
 by the caller; other braces stand for themselves. A prompt's hash covers all its fields and
 the reply's JSON schema, and is recorded with every verdict.
 
-Functions: :func:`read_prompt`, :func:`read_prompts`, :func:`fill`.
+Functions: :func:`read_prompt`, :func:`read_prompts`, :func:`fill`, :func:`show_prompt`.
 """
 
 from __future__ import annotations
@@ -93,3 +93,12 @@ def fill(prompt: Prompt, values: Mapping[str, str]) -> str:
             f"{prompt.name}: fields {sorted(prompt.fields)}, given {sorted(values)}"
         )
     return _FIELD.sub(lambda match: values[match.group(1)], prompt.user)
+
+
+def show_prompt(prompt: Prompt) -> str:
+    """A prompt as Markdown: system, user template and reply schema, whole."""
+    schema = json.dumps(prompt.schema.model_json_schema(), indent=1)
+    blocks = (("System", prompt.system), ("User", prompt.user), ("Reply", schema))
+    parts = [f"## `{prompt.name}` (version {prompt.version})"]
+    parts += [f"{title}\n\n```text\n{text}\n```" for title, text in blocks]
+    return "\n\n".join(parts)

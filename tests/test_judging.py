@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,7 +24,14 @@ from aegis.engines.judging import (
     check_evidence,
     check_unsupported,
 )
-from aegis.engines.qualification import qualify, read_suite, require_qualified, seeded_suite
+from aegis.engines.qualification import (
+    BLIND,
+    BlindJudge,
+    qualify,
+    read_suite,
+    require_qualified,
+    seeded_suite,
+)
 from aegis.errors import ParamError, ReplyError, StageFailed
 from aegis.prompting import fill, read_prompt, read_prompts
 from aegis.replies import SCHEMAS
@@ -41,26 +47,6 @@ def case(source: Sequence[str], target: Sequence[str], evidence: str, **more: An
     )
 
 
-class Doctored(RulesJudge):
-    """The rules judge with one blindness."""
-
-    def __init__(self, name: str, blind: str) -> None:
-        self.info = EngineInfo("judge", name, "test", "Apache-2.0")
-        self.blind = blind
-
-    def judge(self, cases: Sequence[JudgeCase], order: str) -> list[Judgement]:
-        return [self._doctored(found) for found in super().judge(cases, order)]
-
-    def _doctored(self, found: Judgement) -> Judgement:
-        verdicts = tuple(
-            replace(v, label="preserved")
-            if re.search(self.blind, v.note) or self.blind == ""
-            else v
-            for v in found.verdicts
-        )
-        return replace(found, verdicts=verdicts)
-
-
 def test_rules_pass_both_suites() -> None:
     suite, seeded = require_qualified(load("judge", "rules"))
     assert suite.counts["harmful"][0] >= 33 and suite.counts["benign"] == (9, 9, 9)
@@ -69,17 +55,11 @@ def test_rules_pass_both_suites() -> None:
     assert len(suite.rows) == 45 * 3 + 3  # two orders and the consensus, and three gates
 
 
-@pytest.mark.parametrize(
-    ("name", "blind"),
-    [
-        ("always preserved", ""),
-        ("no negation", r"denied|answer"),
-        ("no doses", r"changed (?:dose|frequency|duration|reading)|lost dose"),
-    ],
-)
-def test_blind_judges_are_refused(name: str, blind: str) -> None:
+@pytest.mark.parametrize("name", list(BLIND))
+def test_blind_judges_are_refused(name: str) -> None:
+    judge = BlindJudge(RulesJudge(), name, BLIND[name])
     with pytest.raises(StageFailed, match=rf"judge {name} is not qualified: .*harmful"):
-        require_qualified(Doctored(name, blind), [read_suite()])
+        require_qualified(judge, [read_suite()])
 
 
 def test_a_judge_that_sees_only_harm_fails_the_benign_gate() -> None:

@@ -215,6 +215,9 @@ def _endpoint_label(case: JudgeCase, claim: Claim, found: Comparison) -> str:
     return "role_change" if found.label == "contradicted" and persons else found.label
 
 
+_TOLD = frozenset(("drug", "dose", "symptom"))
+
+
 def unsupported(source: Conversation, target: Conversation) -> tuple[str, ...]:
     """Clinical clauses of the target with a drug, dose or symptom that the source never names."""
     found: list[str] = []
@@ -225,7 +228,7 @@ def unsupported(source: Conversation, target: Conversation) -> tuple[str, ...]:
         for clause in read_clauses(text, target.language):
             new = [
                 t for t in clause.tokens
-                if t.group in ("drug", "dose", "symptom") and (t.group, t.value) not in source.index
+                if t.group in _TOLD and (t.group, t.value) not in source.index
             ]  # fmt: skip
             if not new or clause.question:
                 continue
@@ -466,6 +469,82 @@ def _chat(model: str = "", cache: str = "", **options: Any) -> ChatJudge:
 
 
 # --- notes -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NoteCase:
+    """Claims of a conversation against the notes of its source and of one condition."""
+
+    id: str
+    language: str
+    source: tuple[Said, ...]
+    source_note: tuple[str, ...]
+    target_note: tuple[str, ...]
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True)
+class NoteVerdict:
+    """``included``: does the source note state the claim; ``label``: does the target note."""
+
+    id: str
+    included: bool | None
+    label: str | None
+    status: str = "ok"
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class NoteJudgement:
+    verdicts: tuple[NoteVerdict, ...]
+    unsupported: tuple[str, ...] = ()
+
+
+def judge_notes_by_rules(case: NoteCase) -> NoteJudgement:
+    """Each claim is compared with both notes, line by line, near its place in the talk."""
+    source = read_conversation(tuple(turn.text for turn in case.source), case.language)
+    notes = [
+        read_conversation(lines, case.language) for lines in (case.source_note, case.target_note)
+    ]
+    verdicts = []
+    for claim in case.claims:
+        statement = read_statement(source, claim.turn, claim.evidence, claim.asks)
+        place = claim.turn / max(1, len(case.source) - 1)
+        found = [compare(statement, n, round(place * (len(n.texts) - 1))).label for n in notes]
+        verdicts.append(NoteVerdict(claim.id, found[0] in ("preserved", "partial"), found[1]))
+    return NoteJudgement(tuple(verdicts), unsupported(notes[0], notes[1]))
+
+
+def judge_notes_by_chat(judge: ChatJudge, case: NoteCase) -> NoteJudgement:
+    """The model compares the pair; an invalid reply leaves every claim unobserved."""
+    prompt = read_prompt("judge_notes")
+    values = {
+        "language": case.language,
+        "source_note": "\n".join(case.source_note),
+        "target_note": "\n".join(case.target_note),
+        "facts": "\n".join(f"{claim.id}: {claim.text}" for claim in case.claims),
+    }
+    ids = tuple(claim.id for claim in case.claims)
+    request = ChatRequest(case.id, prompt.system, fill(prompt, values), prompt.schema, 16384, ids)
+
+    def check(value: dict[str, Any]) -> None:
+        check_evidence(value["items"], case.target_note)
+        check_unsupported(value["unsupported"], case.target_note)
+
+    reply, problem = judge.converse([request], [check])[0]
+    if problem is not None or reply.value is None:
+        reason = f"invalid: {problem}"
+        return NoteJudgement(tuple(NoteVerdict(i, None, None, "failed", reason) for i in ids))
+    items = {item["id"]: item for item in reply.value["items"]}
+    made = [NoteVerdict(i, items[i]["source_included"], items[i]["label"]) for i in ids]
+    return NoteJudgement(tuple(made), tuple(reply.value["unsupported"]))
+
+
+def judge_notes(judge: Judge, case: NoteCase) -> NoteJudgement:
+    """Judge one pair of notes with the judge's own means."""
+    if isinstance(judge, ChatJudge):
+        return judge_notes_by_chat(judge, case)
+    return judge_notes_by_rules(case)
 
 
 @dataclass(frozen=True)

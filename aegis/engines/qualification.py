@@ -8,18 +8,30 @@ passed, 44 of 45 covered. For judges made of rules there is a second suite, 40 s
 from templates (:func:`aegis.perturb.template_cases`), at least 36 of them right.
 
 Functions: :func:`read_suite`, :func:`seeded_suite`, :func:`qualify`, :func:`require_qualified`.
+Class: :class:`BlindJudge`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from aegis.engines.judging import ORDERS, Claim, Judge, JudgeCase, Said
+from aegis.engines.judging import (
+    ORDERS,
+    Claim,
+    EditCase,
+    EditVerdict,
+    Judge,
+    JudgeCase,
+    Judgement,
+    Said,
+    Verdict,
+)
 from aegis.errors import ManifestError, StageFailed
 from aegis.fields import read_yaml
 from aegis.perturb import template_cases
@@ -180,10 +192,40 @@ def require_qualified(judge: Judge, suites: Sequence[Suite] | None = None) -> li
         for gate, (reached, needed, total) in result.counts.items():
             if reached < needed:
                 raise StageFailed(
-                    f"judge {judge.info.name} is not qualified: {result.suite}, {gate} {reached}/{total},"
-                    f" needed {needed}; no study case was judged"
+                    f"judge {judge.info.name} is not qualified: {result.suite},"
+                    f" {gate} {reached}/{total}, needed {needed}; no study case was judged"
                 )
     return done
+
+
+class BlindJudge:
+    """A judge with one blindness: where its note matches ``blind``, it says preserved.
+
+    It shows that the suite can fail. An empty pattern says preserved to everything.
+    """
+
+    def __init__(self, judge: Judge, name: str, blind: str) -> None:
+        self.judge_behind, self.blind = judge, re.compile(blind)
+        self.info = replace(judge.info, name=name)
+
+    def judge(self, cases: Sequence[JudgeCase], order: str) -> list[Judgement]:
+        return [
+            replace(found, verdicts=tuple(map(self._blinded, found.verdicts)))
+            for found in self.judge_behind.judge(cases, order)
+        ]
+
+    def _blinded(self, verdict: Verdict) -> Verdict:
+        return replace(verdict, label="preserved") if self.blind.search(verdict.note) else verdict
+
+    def judge_edits(self, cases: Sequence[EditCase], order: str) -> list[EditVerdict]:
+        return self.judge_behind.judge_edits(cases, order)
+
+
+BLIND = {
+    "always preserved": "",
+    "ignores negation": r"denied|answer",
+    "ignores doses": r"(?:changed|lost) (?:dose|frequency|duration|reading)",
+}
 
 
 def default_suites(judge: Judge) -> list[Suite]:

@@ -489,3 +489,53 @@ def edit_tables(
 def _no_verdict(intention_id: str, reason: str) -> Item:
     empty = EditVerdict(intention_id, None, None, None, "", "", "failed", reason, 0)
     return asdict(empty) | {"order": ORDERS[0]}
+
+
+# --- appendices ------------------------------------------------------------------------
+
+
+def second_table(
+    tables: Tables, items: Sequence[Item], results: Iterable[Any], judge: str
+) -> pd.DataFrame:
+    """``second_verdicts``: every sampled fact in every order, failures included."""
+    known = tables["facts"].set_index("fact_id")["importance"].to_dict()
+    rows: list[Item] = []
+    for item, result in zip(items, results, strict=True):
+        verdicts = (
+            result.value["verdicts"]
+            if result.value
+            else [
+                {"id": row[0], "label": None, "order": order, "attempts": 0, "status": "failed",
+                 "reason": str(result.reason)}
+                for row in item["claims"]["facts"]
+                for order in ORDERS
+            ]
+        )  # fmt: skip
+        key = {
+            "recording_id": item["recording_id"],
+            "condition": item["condition"],
+            "judge": judge,
+        }
+        rows += [
+            row | key | {"fact_id": row["id"], "importance": known[row["id"]]} for row in verdicts
+        ]
+    return _frame("second_verdicts", rows)
+
+
+def compare_saved(turns: pd.DataFrame, transcripts: pd.DataFrame) -> pd.Series:
+    """Recording -> has the fresh transcript of the original the saved words (in any order)?"""
+    saved = {
+        name: " ".join(str(row["text"]) for row in rows).split()
+        for name, rows in _by_recording(turns).items()
+    }
+    fresh = transcripts[
+        (transcripts["kind"] == "conversation")
+        & (transcripts["condition"] == "original")
+        & (transcripts["status"] == "ok")
+    ]
+    same = {
+        row["recording_id"]: sorted(str(row["text"]).split()) == sorted(saved[row["recording_id"]])
+        for row in fresh.to_dict("records")
+        if row["recording_id"] in saved
+    }
+    return pd.Series(same, dtype=bool)
