@@ -98,7 +98,8 @@ _JOINS = {
 _TOKEN = re.compile(
     r"(?P<email>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
     r"|(?P<ip>(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d]|\.\d))"
-    r"|(?P<url>(?:https?://)?(?:[a-z][\w-]*\.)+(?:com|org|net|edu|gov|uk|fr|io|health|be|ch|ca|info|eu"
+    r"|(?P<url>(?:https?://)?(?:[a-z][\w-]*\.)+(?:com|org|net|edu|gov"
+    r"|uk|fr|io|health|be|ch|ca|info|eu"
     r"|us|de|ie|app)\b(?:/[\w/.%~-]*\w)?)"
     r"|(?P<isodate>(?<!\d)\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?!\d))"
     r"|(?P<date>(?<![\d/.-])\d{1,2}(?P<sep>[-/.])\d{1,2}(?P=sep)(?:\d{4}|\d{2})(?![\d]|[-.]\d))"

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from aegis.canonical import canonical, plain
 from aegis.errors import ItemError
 from aegis.lexicon import NICKNAMES, is_drug, protected_spans
-from aegis.recognisers import number_runs
+from aegis.recognise_numbers import number_runs
 from aegis.surrogates import Surrogates, gender_of, is_given, like_case, starts_with_vowel
 from aegis.tables import content_id
 
@@ -72,17 +72,25 @@ class Edit:
 # --- inventory -------------------------------------------------------------------------------
 
 _HE = re.compile(
-    r"\b(?:mr|mister|sir|monsieur|m|son|husband|father|dad|brother|uncle|grandfather|grandpa|nephew|boyfriend|grandson"
-    r"|fils|mari|père|frère|oncle|neveu|papa|cousin|petit-fils|époux)\b\.?,?\s+(?:is\s+|named\s+|called\s+)?$",
+    r"\b(?:mr|mister|sir|monsieur|m|son|husband|father|dad|brother|uncle"
+    r"|grandfather|grandpa|nephew|boyfriend|grandson"
+    r"|fils|mari|père|frère|oncle|neveu|papa|cousin|petit-fils|époux)\b\.?,?\s+(?:is\s+"
+    r"|named\s+|called\s+)?$",
     re.IGNORECASE,
 )
 _SHE = re.compile(
-    r"\b(?:mrs|ms|miss|missus|madam|madame|mme|mademoiselle|mlle|daughter|wife|mother|mum|mom|sister|aunt|grandmother|grandma|niece"
-    r"|girlfriend|granddaughter|fille|femme|mère|sœur|soeur|tante|nièce|maman|cousine|petite-fille|épouse)\b\.?,?\s+(?:is\s+|named\s+|called\s+)?$",
+    r"\b(?:mrs|ms|miss|missus|madam|madame|mme|mademoiselle|mlle|daughter"
+    r"|wife|mother|mum|mom|sister|aunt|grandmother|grandma|niece"
+    r"|girlfriend|granddaughter|fille|femme|mère|sœur|soeur|tante|nièce"
+    r"|maman|cousine|petite-fille|épouse)\b\.?,?\s+(?:is\s+|named\s+"
+    r"|called\s+)?$",
     re.IGNORECASE,
 )
 _TITLE = re.compile(
-    r"\b(?:mr|mister|mrs|ms|miss|missus|dr|doctor|professor|prof|nurse|monsieur|m|madame|mme|mlle|mademoiselle|docteur|professeur)\b\.?\s+$",
+    (
+        r"\b(?:mr|mister|mrs|ms|miss|missus|dr|doctor|professor|prof|nurse"
+        r"|monsieur|m|madame|mme|mlle|mademoiselle|docteur|professeur)\b\.?\s+$"
+    ),
     re.IGNORECASE,
 )
 _PARTICLES = {"de", "du", "la", "le", "van", "von", "der", "den", "di", "da", "el", "al", "des"}
@@ -170,7 +178,7 @@ def _parts(words: Sequence[str], titled: bool, language: str) -> dict[str, str]:
     if len(words) == 1:
         return {
             words[0]: "last"
-            if titled or not is_given(words[0], language) and not _short_form(words[0])
+            if titled or (not is_given(words[0], language) and not _short_form(words[0]))
             else "first"
         }
     return {word: "last" if k == len(words) - 1 else "first" for k, word in enumerate(words)}
@@ -339,8 +347,8 @@ def build_edits(
             if text is None:
                 continue
             edit = Edit(
-                mention.mention_id, entity.entity_id, mention.turn_id, entity.category, mention.start, mention.end,
-                mention.text, text,
+                mention.mention_id, entity.entity_id, mention.turn_id, entity.category,
+                mention.start, mention.end, mention.text, text,
             )  # fmt: skip
             edits.append(fit_elision(edit, texts[mention.turn_id]) if language == "fr" else edit)
     return sorted(edits, key=lambda e: (e.turn_id, e.start))
@@ -441,8 +449,10 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
 
 
 _CLINICAL = re.compile(
-    r"\b(?:no|not|never|without|denies|denied|none|nor|neither|don't|doesn't|didn't|isn't|wasn't|can't|pas|jamais|aucun|aucune"
-    r"|sans|ni|ne|before|after|since|until|then|now|today|yesterday|tomorrow|ago|avant|après|depuis|hier|demain|puis"
+    r"\b(?:no|not|never|without|denies|denied|none|nor|neither|don't"
+    r"|doesn't|didn't|isn't|wasn't|can't|pas|jamais|aucun|aucune"
+    r"|sans|ni|ne|before|after|since|until|then|now|today|yesterday"
+    r"|tomorrow|ago|avant|après|depuis|hier|demain|puis"
     r"|mother|father|sister|brother|mère|père|sœur|frère|left|right|gauche|droite)\b",
     re.IGNORECASE,
 )
@@ -484,7 +494,8 @@ def check_target(text: str, target: str, edits: Sequence[Edit]) -> None:
     """
     if apply_edits(text, edits) != target:
         raise PlanError(
-            f"turn {edits[0].turn_id if edits else '?'}: the target changes text outside its {len(edits)} spans"
+            f"turn {edits[0].turn_id if edits else '?'}: the target changes"
+            f" text outside its {len(edits)} spans"
         )
     shift, spans = 0, []
     for edit in sorted(edits, key=lambda e: e.start):

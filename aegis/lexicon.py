@@ -16,6 +16,8 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
+from aegis.canonical import words
+
 DATA = Path(__file__).parent / "data"
 _LOCALES = {
     "en": "en_US en_GB en_IE en_IN en_NZ es_ES de_DE it_IT pl_PL",
@@ -31,19 +33,24 @@ _STEMS = re.compile(
     r"|dronate|vudine|tegravir|navir|ciclovir|cyclovir|mivir|quine|conazole|bendazole|cycline"
     r"|oxacine?|sulfa\w*|ephrine|statine|tropine|vastatine?|spirone|calciferol|cillines)$"
 )
-_HEADS = (
-    "disease diseases syndrome syndromes sign signs test tests score scores scale criteria fracture"
-    " palsy contracture nodes node body bodies stain gastritis ulcer esophagus oesophagus thyroiditis"
-    " lymphoma sarcoma tumor tumour cyst chorea reflex manoeuvre maneuver position catheter procedure"
-    " operation incision ataxia dementia purpura angina spots tube tubes tendon classification stage"
-    " grade phenomenon anemia anaemia hernia duct diverticulum symptoms medication meds nurse clinic"
-    " diet patients patient tablets hypothesis crisis esophagitis level levels coma virus fever rash"
-    " muscular dystrophy neuroma solution lactate smear monitor"
-).split()
+_HEADS = words(
+    "disease diseases syndrome syndromes sign signs test tests score"
+    " scores scale criteria fracture palsy contracture nodes node body"
+    " bodies stain gastritis ulcer esophagus oesophagus thyroiditis"
+    " lymphoma sarcoma tumor tumour cyst chorea reflex manoeuvre maneuver"
+    " position catheter procedure operation incision ataxia dementia"
+    " purpura angina spots tube tubes tendon classification stage grade"
+    " phenomenon anemia anaemia hernia duct diverticulum symptoms medication"
+    " meds nurse clinic diet patients patient tablets hypothesis crisis"
+    " esophagitis level levels coma virus fever rash muscular dystrophy"
+    " neuroma solution lactate smear monitor"
+)
 _LEADS_FR = "maladie syndrome signe test score échelle manœuvre corps tendon fracture position"
 _HAVING = re.compile(
-    r"(?:\b(?:have|has|had|having|with|of|got|for|from|causes?|called|possible|early|mild|it's|be|like"
-    r"|is|no|or|and|the|a|de|du|d'|un|une|early-onset|against|treat|treats|suspected|called)\s+|d')$"
+    r"(?:\b(?:have|has|had|having|with|of|got|for|from|causes?|called"
+    r"|possible|early|mild|it's|be|like"
+    r"|is|no|or|and|the|a|de|du|d'|un|une|early-onset|against|treat"
+    r"|treats|suspected|called)\s+|d')$"
 )
 _TITLE_BEFORE = re.compile(
     r"\b(?:mr|mrs|ms|miss|mister|missus|dr|doctor|nurse|professor|prof|sister|monsieur|madame|mme"
@@ -277,10 +284,25 @@ def _is_clinical(text: str, start: int, end: int, language: str) -> bool:
     possessive = term.endswith(("'s", "s'")) or after[:2] == "'s"
     if not ambiguous:
         return True
+    rest = after.removeprefix("'s")
+    if possessive and re.match(_NOTHING_OWNED, rest, re.IGNORECASE):
+        return True
     return possessive and _HAVING.search(before.casefold()) is not None
+
+
+_NOTHING_OWNED = (
+    r"\s*(?:[.,;:?!]|$|(?:and|or|is|was|for|with|in|at|but|since|which"
+    r"|that|has|had|can|medication|meds|symptoms)\b)"
+)
 
 
 @lru_cache(maxsize=1)
 def _ambiguous_names() -> frozenset[str]:
-    towns = cities() | frozenset("glasgow edinburgh hamilton denver bristol vancouver".split())
-    return _people() | towns | frozenset("wells bishop murphy lynch douglas tanner best".split())
+    towns = cities() | frozenset(
+        ["glasgow", "edinburgh", "hamilton", "denver", "bristol", "vancouver"]
+    )
+    return (
+        _people()
+        | towns
+        | frozenset(["wells", "bishop", "murphy", "lynch", "douglas", "tanner", "best"])
+    )

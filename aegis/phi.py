@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from aegis.canonical import words
 from aegis.lexicon import protected_spans, straight
 from aegis.numbers import canonical, heard
 
@@ -104,8 +105,8 @@ def score_detection(
     """
     rows = []
     scripted = gold_turns.set_index(["recording_id", "turn_index"])
-    by_recording = {key: frame for key, frame in turns.groupby("recording_id")}
-    by_turn = {key: frame for key, frame in mentions.groupby("turn_id")}
+    by_recording = dict(list(turns.groupby("recording_id")))
+    by_turn = dict(list(mentions.groupby("turn_id")))
     for gold in gold_mentions.itertuples():
         turn = scripted.loc[(gold.recording_id, gold.turn_index)]
         near = by_recording.get(gold.recording_id, turns.iloc[:0])
@@ -136,8 +137,10 @@ def score_detection(
                 "found_category": best.category if best else None,
             }
         )
-    columns = ["recording_id", "turn_index", "char_start", "text", "category", "language", "heard", "covered",
-               "covered_any", "typed", "found_category"]  # fmt: skip
+    columns = words(
+        "recording_id turn_index char_start text category language heard covered covered_any typed"
+        " found_category"
+    )
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -152,29 +155,49 @@ class _Coverage:
 def _cover(value: str, turn: object, mentions: pd.DataFrame | None, language: str) -> _Coverage:
     """How one recognised turn treats one gold value."""
     text = str(turn.text)  # type: ignore[attr-defined]
-    spans = [] if mentions is None else list(
-        zip(mentions["char_start"].astype(int), mentions["char_end"].astype(int), mentions["category"], strict=True)
-    )  # fmt: skip
-    masked = mask(text, [(a, b) for a, b, _ in spans])
-    here = heard(value, text, language)
-    left = heard(value, masked, language) if here else False
-    category = None
-    if here and not left:
-        matching = [c for a, b, c in spans if _share(value, text[a:b], language)]
-        category = matching[0] if matching else None
-    tokens = [
-        t
-        for t in canonical(value, language).split()
-        if len(t) >= 4 or (t.isdigit() and len(t) >= 2)
-    ]
-    rest = canonical(masked, language).split()
-    partly = any(token in rest for token in tokens)
-    return _Coverage(
-        here,
-        here and not left and not (partly and _left_over(value, masked, language)),
-        category,
-        partly,
+    spans: list[tuple[int, int, str]] = []
+    if mentions is not None:
+        starts, ends = mentions["char_start"].astype(int), mentions["char_end"].astype(int)
+        spans = list(zip(starts, ends, mentions["category"], strict=True))
+    windows = value_spans(value, text, language)
+    covered = all(
+        any(a <= k < b for a, b, _ in spans)
+        for start, end in windows
+        for k in range(start, end)
+        if text[k].isalnum()
     )
+    kinds = [c for a, b, c in spans for start, end in windows if a < end and start < b]
+    exposed = not windows and _exposed(value, mask(text, [(a, b) for a, b, _ in spans]), language)
+    return _Coverage(bool(windows), covered, kinds[0] if kinds else None, exposed)
+
+
+def value_spans(value: str, text: str, language: str) -> list[tuple[int, int]]:
+    """The shortest spans of a text, cut at words, whose canonical form holds a value."""
+    if not heard(value, text, language):
+        return []
+    tokens = [m.span() for m in re.finditer(r"[^\W_]+", text)]
+    spans: list[tuple[int, int]] = []
+    first = 0
+    while first < len(tokens) and heard(value, text[tokens[first][0] :], language):
+        last = next(
+            k
+            for k in range(first, len(tokens))
+            if heard(value, text[tokens[first][0] : tokens[k][1]], language)
+        )
+        while first < last and heard(
+            value, text[tokens[first + 1][0] : tokens[last][1]], language
+        ):
+            first += 1
+        spans.append((tokens[first][0], tokens[last][1]))
+        first = last + 1
+    return spans
+
+
+def _exposed(value: str, masked: str, language: str) -> bool:
+    """Whether a telling token of a value stands outside the detected spans."""
+    rest = canonical(masked, language).split()
+    tokens = canonical(value, language).split()
+    return any(t in rest for t in tokens if len(t) >= 4 or (t.isdigit() and len(t) >= 2))
 
 
 def mask(text: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -183,25 +206,6 @@ def mask(text: str, spans: Sequence[tuple[int, int]]) -> str:
     for start, end in spans:
         out[start:end] = "\u25a1" * (end - start)
     return "".join(out)
-
-
-def _share(value: str, span: str, language: str) -> bool:
-    """Whether a detected span holds a gold value or a part of it."""
-    wanted, found = canonical(value, language), canonical(span, language)
-    return (
-        heard(value, span, language)
-        or wanted.replace(" ", "") in found.replace(" ", "")
-        or found in wanted
-    )
-
-
-def _left_over(value: str, masked: str, language: str) -> bool:
-    """Whether half or more of a gold value's tokens stand together outside the detected spans."""
-    tokens = canonical(value, language).split()
-    rest = f" {canonical(masked, language)} "
-    return len(tokens) > 1 and any(
-        f" {a} {b} " in rest for a, b in zip(tokens, tokens[1:], strict=False)
-    )
 
 
 def rate(scores: pd.DataFrame, of: str, among: str | None = None) -> Rate:

@@ -12,51 +12,79 @@ Functions: :class:`Surrogates` and its methods, :func:`sound_key`, :func:`like_c
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from aegis.canonical import MONTH_NAMES, canonical, months, plain
+from aegis.canonical import MONTH_NAMES, canonical, months, plain, words
 from aegis.lexicon import NICKNAMES, cities, first_names, institutions
 from aegis.numbers import speakable
-from aegis.recognisers import number_runs
+from aegis.recognise_numbers import number_runs
 
 _VOWELS = "aeiouyàâäéèêëîïôöùûüœæh"
 _EASY: dict[tuple[str, str], str] = {
-    ("en", "male"): "James Robert David Richard Thomas Daniel Matthew Anthony Andrew Kevin George Edward Timothy"
-    " Jason Jacob Benjamin Samuel Patrick Peter Adam Henry Nathan Tyler Victor Oscar Martin Roger Albert Arthur"
+    ("en", "male"): "James Robert David Richard Thomas Daniel Matthew Anthony Andrew"
+    " Kevin George Edward Timothy"
+    " Jason Jacob Benjamin Samuel Patrick Peter Adam Henry Nathan Tyler"
+    " Victor Oscar Martin Roger Albert Arthur"
     " Joshua Justin Dennis Keith Raymond Christopher William Michael Charles Vincent Leonard",
-    ("en", "female"): "Jessica Jennifer Amanda Emily Laura Melissa Rebecca Michelle Kimberly Angela Linda Barbara Susan"
-    " Nancy Lisa Margaret Sandra Sharon Cynthia Dorothy Helen Diana Julia Victoria Martha Andrea Olivia"
-    " Monica Pamela Virginia Samantha Christine Patricia Elizabeth Jacqueline Nicole Heather Vanessa",
-    ("en", "last"): "Johnson Williams Miller Wilson Anderson Taylor Jackson Thompson Harris Robinson Walker Baker Adams"
-    " Nelson Campbell Mitchell Roberts Carter Evans Turner Parker Collins Edwards Morris Rogers Morgan Cooper"
-    " Richardson Watson Brooks Bennett Barnes Henderson Coleman Jenkins Patterson Hughes Butler Simmons"
-    " Foster Griffin Sullivan Wallace Peterson Hamilton Graham Ford Harrison Gibson Dixon Spencer Palmer",
-    ("fr", "male"): "Philippe Nicolas Laurent Christophe Thierry Pascal Sébastien Vincent Antoine Julien Thomas Olivier"
-    " Guillaume Alexandre Patrick Bernard Daniel François Jacques Robert Benjamin Arthur Lucas Alain Édouard"
+    ("en", "female"): "Jessica Jennifer Amanda Emily Laura Melissa Rebecca Michelle Kimberly"
+    " Angela Linda Barbara Susan"
+    " Nancy Lisa Margaret Sandra Sharon Cynthia Dorothy Helen Diana"
+    " Julia Victoria Martha Andrea Olivia"
+    " Monica Pamela Virginia Samantha Christine Patricia Elizabeth"
+    " Jacqueline Nicole Heather Vanessa",
+    ("en", "last"): "Johnson Williams Miller Wilson Anderson Taylor Jackson Thompson"
+    " Harris Robinson Walker Baker Adams"
+    " Nelson Campbell Mitchell Roberts Carter Evans Turner Parker Collins"
+    " Edwards Morris Rogers Morgan Cooper"
+    " Richardson Watson Brooks Bennett Barnes Henderson Coleman Jenkins"
+    " Patterson Hughes Butler Simmons"
+    " Foster Griffin Sullivan Wallace Peterson Hamilton Graham Ford"
+    " Harrison Gibson Dixon Spencer Palmer",
+    ("fr", "male"): "Philippe Nicolas Laurent Christophe Thierry Pascal Sébastien Vincent"
+    " Antoine Julien Thomas Olivier"
+    " Guillaume Alexandre Patrick Bernard Daniel François Jacques Robert"
+    " Benjamin Arthur Lucas Alain Édouard"
     " Étienne Henri Hugues Éric André Maurice Gilbert Victor Martin",
-    ("fr", "female"): "Nathalie Isabelle Sylvie Catherine Martine Christine Sandrine Valérie Céline Sophie Julie Aurélie"
-    " Camille Charlotte Juliette Pauline Caroline Véronique Monique Hélène Alice Agnès Élise Élisabeth Inès"
+    ("fr", "female"): "Nathalie Isabelle Sylvie Catherine Martine Christine Sandrine"
+    " Valérie Céline Sophie Julie Aurélie"
+    " Camille Charlotte Juliette Pauline Caroline Véronique Monique"
+    " Hélène Alice Agnès Élise Élisabeth Inès"
     " Adèle Édith Odette Brigitte Suzanne Margot Mathilde Virginie",
-    ("fr", "last"): "Bernard Dubois Durand Moreau Fournier Girard Bonnet Lambert Martinez Fontaine Rousseau Muller"
-    " Chevalier Gauthier Perrin Morin Dumont Mercier Blanchard Boyer Garnier Marchand Renaud Picard Arnaud"
+    ("fr", "last"): "Bernard Dubois Durand Moreau Fournier Girard Bonnet Lambert Martinez"
+    " Fontaine Rousseau Muller"
+    " Chevalier Gauthier Perrin Morin Dumont Mercier Blanchard Boyer"
+    " Garnier Marchand Renaud Picard Arnaud"
     " Aubert Humbert Antoine Hamon Oliveira Etienne Albert Imbert Olivier Adam",
-}  # fmt: skip
+}
 _TOWNS = {
-    "en": "Boston Chicago Dallas Denver Houston Seattle Atlanta Bristol Oxford Cambridge Manchester Liverpool"
-    " Nottingham Cleveland Portland Madison Richmond Sheffield Plymouth Lancaster Baltimore Memphis Nashville",
-    "fr": "Nantes Bordeaux Toulouse Grenoble Lille Marseille Strasbourg Montpellier Dijon Rennes Clermont Perpignan"
+    "en": "Boston Chicago Dallas Denver Houston Seattle Atlanta Bristol Oxford"
+    " Cambridge Manchester Liverpool"
+    " Nottingham Cleveland Portland Madison Richmond Sheffield Plymouth"
+    " Lancaster Baltimore Memphis Nashville",
+    "fr": "Nantes Bordeaux Toulouse Grenoble Lille Marseille Strasbourg Montpellier"
+    " Dijon Rennes Clermont Perpignan"
     " Angers Orléans Avignon Annecy Amiens Antibes Arles Albi",
 }
 _STREET_NAMES = {
-    "en": "Maple Cedar Victoria Church Station Chestnut Garden Meadow Orchard Walnut Lincoln Franklin Windsor Jackson",
-    "fr": "Tilleuls Marronniers Cerisiers Peupliers Fontaines Roses Violettes Platanes Moulins Bouleaux",
+    "en": (
+        "Maple Cedar Victoria Church Station Chestnut Garden Meadow Orchard"
+        " Walnut Lincoln Franklin Windsor Jackson"
+    ),
+    "fr": (
+        "Tilleuls Marronniers Cerisiers Peupliers Fontaines Roses Violettes"
+        " Platanes Moulins Bouleaux"
+    ),
 }
 _FACILITIES = {
-    "en": "Riverside Lakeview Hillcrest Oakwood Fairview Greenfield Westbrook Northgate Parkside Woodland Brookside",
+    "en": (
+        "Riverside Lakeview Hillcrest Oakwood Fairview Greenfield Westbrook"
+        " Northgate Parkside Woodland Brookside"
+    ),
     "fr": "Bellevue Beaulieu Montplaisir Beauregard Grandval Clairval Beauséjour Monplaisir",
 }
 _SHIFTS = [d for d in range(-45, 46) if abs(d) > 5]
@@ -65,8 +93,8 @@ _SHIFTS = [d for d in range(-45, 46) if abs(d) > 5]
 def sound_key(word: str) -> str:
     """A coarse key of how a name sounds: first sound and consonants, vowels dropped."""
     word = re.sub(r"[^a-z]", "", _unaccented(word))
-    for old, new in (("ph", "f"), ("ck", "k"), ("sch", "s"), ("sh", "s"), ("ch", "k"), ("th", "t"), ("wh", "w"),
-                     ("qu", "k"), ("x", "ks"), ("c", "k"), ("z", "s"), ("v", "f"), ("d", "t"), ("g", "j"), ("b", "p")):  # fmt: skip
+    for pair in words("ph:f ck:k sch:s sh:s ch:k th:t wh:w qu:k x:ks c:k z:s v:f d:t g:j b:p"):
+        old, new = pair.split(":")
         word = word.replace(old, new)
     first = word[:1] if word[:1] not in "aeiouyh" else "a"
     rest = re.sub(r"[aeiouyhw]", "", word[1:])
@@ -108,12 +136,26 @@ class Surrogates:
         self._faker: Any = Faker({"en": "en_US", "fr": "fr_FR"}[language])
         self._faker.seed_instance(self._seed)
         self._random = self._faker.random
-        self.shift_days = int(self._random.choice(_SHIFTS))
         self._originals = list(originals)
         self._taken = {canonical(text, language) for text in self._originals}
+        self.shift_days = self._shift()
         tokens = {t for text in self._originals for t in re.findall(r"[^\W\d_]{3,}", plain(text))}
         self._tokens = set(tokens)
         self._sounds = {sound_key(t) for t in tokens}
+
+    def _shift(self) -> int:
+        """A shift in days under which no full date of the conversation falls on another."""
+        values = {t for text in self._taken for t in re.findall(r"\b\d{4}-\d{2}-\d{2}\b", text)}
+        dates = set()
+        for value in values:
+            with contextlib.suppress(ValueError):
+                dates.add(datetime.date.fromisoformat(value))
+        order = list(_SHIFTS)
+        self._random.shuffle(order)
+        free = (
+            d for d in order if not any(day + datetime.timedelta(days=d) in dates for day in dates)
+        )
+        return int(next(free, order[0]))
 
     # --- bookkeeping ---
 
@@ -270,7 +312,7 @@ class Surrogates:
     def url(self, original: str) -> str | None:
         def draw() -> str:
             word = self._random.choice(
-                "garden river mountain window orange planet silver winter".split()
+                ["garden", "river", "mountain", "window", "orange", "planet", "silver", "winter"]
             )
             lead = "www." if re.match(r"\W*(?:https?|www|w\W)", original, re.I) else ""
             return self._spoken_like(
@@ -366,7 +408,7 @@ class Surrogates:
     def date(self, original: str) -> str | None:
         """The date shifted by the conversation's shift, written or said in the same form."""
         moved = _moved(original, self.language, self.shift_days)
-        for extra in range(0, 40):
+        for extra in range(40):
             if moved is None:
                 break
             if canonical(moved, self.language) not in self._taken:
@@ -375,32 +417,50 @@ class Surrogates:
         return self._until_new(lambda: self._any_date(original), original)
 
     def _any_date(self, original: str) -> str:
-        value = f"{self._random.randint(1940, 1999)}-{self._random.randint(1, 12):02d}-{self._random.randint(1, 28):02d}"
+        year, month, day = (self._random.randint(*r) for r in ((1940, 1999), (1, 12), (1, 28)))
         written = re.search(r"\d", original) is not None
         if not written:
+            value = f"{year}-{month:02d}-{day:02d}"
             return like_case(speakable(value, "DATE", self.language), original)
-        year, month, day = value.split("-")
-        return f"{int(day)} {MONTH_NAMES[self.language].split()[int(month) - 1].capitalize() if self.language == 'en' else MONTH_NAMES[self.language].split()[int(month) - 1]} {year}"
+        name = MONTH_NAMES[self.language].split()[month - 1]
+        return f"{day} {name.capitalize() if self.language == 'en' else name} {year}"
 
 
-_STREET_FR = r"rue|avenue|boulevard|place|chemin|impasse|allées?|quai|route|square|cours|passage|résidence|lotissement|faubourg|villa"
+_STREET_FR = (
+    r"rue|avenue|boulevard|place|chemin|impasse|allées?|quai|route|square"
+    r"|cours|passage|résidence|lotissement|faubourg|villa"
+)
 _STREET_EN = (
-    r"street|st|road|rd|lane|ln|avenue|ave|drive|court|ct|close|way|place|crescent|terrace|boulevard|blvd|square|gardens?"
-    r"|hill|row|grove|mews|parade|walk|highway|circle|trail|parkway|green|rise|view|loop|alley|quay|wharf"
+    r"street|st|road|rd|lane|ln|avenue|ave|drive|court|ct|close|way"
+    r"|place|crescent|terrace|boulevard|blvd|square|gardens?"
+    r"|hill|row|grove|mews|parade|walk|highway|circle|trail|parkway"
+    r"|green|rise|view|loop|alley|quay|wharf"
 )
 _FACILITY_EN = (
-    r"hospitals?|clinics?|cent(?:er|re)|practice|surgery|pharmacy|infirmary|hospice|home|institute|university|college"
-    r"|school|academy|church|healthcare|health|lodge|house|manor|group|office|facility|general|memorial|care"
+    r"hospitals?|clinics?|cent(?:er|re)|practice|surgery|pharmacy|infirmary"
+    r"|hospice|home|institute|university|college"
+    r"|school|academy|church|healthcare|health|lodge|house|manor|group"
+    r"|office|facility|general|memorial|care"
 )
-_KIND_EN = r"medical|health|heart|cancer|eye|children's|family|community|care|nursing|general|memorial|primary|high|rehabilitation"
+_KIND_EN = (
+    r"medical|health|heart|cancer|eye|children's|family|community|care"
+    r"|nursing|general|memorial|primary|high|rehabilitation"
+)
 _FACILITY_FR = (
-    r"hôpital|clinique|chu|chr|ehpad|pharmacie|cabinet|maternité|centre hospitalier|centre médical|centre de santé|maison de retraite"
-    r"|maison de santé|polyclinique|institut|résidence|lycée|collège|école|université|laboratoire|foyer|centre"
+    r"hôpital|clinique|chu|chr|ehpad|pharmacie|cabinet|maternité|centre"
+    r" hospitalier|centre médical|centre de santé|maison de retraite"
+    r"|maison de santé|polyclinique|institut|résidence|lycée|collège"
+    r"|école|université|laboratoire|foyer|centre"
 )
 
 
 def _spoken_number_en() -> str:
-    words = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|and"
+    words = (
+        "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+        "|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
+        "|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred"
+        "|and"
+    )
     return rf"(?:(?:{words})[\s-]+)+"
 
 
@@ -441,7 +501,7 @@ def _moved_month(original: str, language: str, days: int) -> str | None:
 def _rewritten(
     original: str, before: datetime.date, after: datetime.date, language: str
 ) -> str | None:
-    """The new date in the original's form: numeric with its order and padding, or with a month's name."""
+    """The new date in the original's form: numeric in its order, or with a month's name."""
     numeric = re.fullmatch(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{2,4})", original)
     if numeric:
         return _numeric(numeric, before, after)

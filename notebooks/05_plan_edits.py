@@ -104,8 +104,10 @@ report.say(
     f"{len(results) - len(failed)} of {len(results)} recordings were planned. "
     f"{int(total['n_mentions'])} mentions of {int(total['n_entities'])} entities gave "
     f"{int(total['n_edits'])} edits in {len(tables['regions'])} turns; "
-    f"{int(total['n_unlocated'])} mentions were not located and {int(total['n_refused'])} edits refused. "
-    f"{int(total['n_untimed'])} mentions have no usable word times: for those only a whole turn can be rendered."
+    f"{int(total['n_unlocated'])} mentions were not located "
+    f"and {int(total['n_refused'])} edits refused. "
+    f"{int(total['n_untimed'])} mentions have no usable word times: "
+    "for those only a whole turn can be rendered."
 )
 
 # %%

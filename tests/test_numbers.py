@@ -37,7 +37,7 @@ def test_canonical_ignores_case_and_composition(language: str, text: str, expect
     ("text", "category", "language", "expected"),
     [
         ("07709", "PHONE", "en", "oh seven seven zero nine"),
-        ("06 12 34 56 78", "PHONE", "fr", "zéro six, douze, trente quatre, cinquante six, soixante dix huit"),
+        ("06 12 34 56", "PHONE", "fr", "zéro six, douze, trente quatre, cinquante six"),
         ("3 May 1962", "DATE", "en", "third of May nineteen sixty two"),
         ("May 3, 1962", "DATE", "en", "May third, nineteen sixty two"),
         ("1er mai 1962", "DATE", "fr", "premier mai mille neuf cent soixante deux"),
@@ -47,7 +47,7 @@ def test_canonical_ignores_case_and_composition(language: str, text: str, expect
         ("93 ans", "AGE", "fr", "quatre vingt treize ans"),
         ("42 Elm Street", "LOCATION", "en", "forty two Elm Street"),
         ("192.168.1.10", "IP", "en", "one nine two dot one six eight dot one dot one zero"),
-        ("Take 0.25 mg at 3:30", None, "en", "Take zero point two five milligrams at three thirty"),
+        ("0.25 mg at 3:30", None, "en", "zero point two five milligrams at three thirty"),
         ("Tension 12/8", None, "fr", "Tension douze sur huit"),
     ],
 )  # fmt: skip

@@ -16,13 +16,13 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from aegis.canonical import canonical, months, words
 from aegis.casing import recase
 from aegis.engines import EngineInfo, Mention, TurnText, register
-from aegis.canonical import canonical, months
 from aegis.errors import EngineUnavailable
 from aegis.lexicon import (
     cities,
@@ -36,27 +36,25 @@ from aegis.lexicon import (
     words_en,
 )
 from aegis.phi import CONTRACT_REVISION, occurrences
-from aegis.recognisers import (
-    Found,
-    View,
-    addresses_found,
-    ages_found,
-    dates_found,
-    names_found,
-    numbers_found,
-    places_found,
-)
+from aegis.recognise_addresses import addresses_found
+from aegis.recognise_dates import ages_found, dates_found
+from aegis.recognise_names import names_found
+from aegis.recognise_numbers import numbers_found
+from aegis.recognise_places import places_found
+from aegis.recognisers import Found, View
 from aegis.weights import model_dir, read_card
 
 _TAG_CATEGORIES = {
     "GIVEN_NAME": "NAME", "SURNAME": "NAME", "EMAIL": "EMAIL", "PHONE": "PHONE", "URL": "URL",
-    "TAX_ID": "SSN", "BANK_ACCOUNT": "ACCOUNT", "ROUTING_NUMBER": "ACCOUNT", "GOVERNMENT_ID": "SSN",
+    "TAX_ID": "SSN", "BANK_ACCOUNT": "ACCOUNT", "ROUTING_NUMBER": "ACCOUNT",
+    "GOVERNMENT_ID": "SSN",
     "PASSPORT": "LICENSE", "DRIVERS_LICENSE": "LICENSE", "BUILDING_NUMBER": "STREET",
     "STREET_NAME": "STREET", "SECONDARY_ADDRESS": "STREET", "CITY": "LOCATION", "ZIP_CODE": "ZIP",
 }  # fmt: skip
 _PRESIDIO = {
-    "PERSON": "NAME", "LOCATION": "LOCATION", "ORGANIZATION": "ORGANIZATION", "CREDIT_CARD": "ACCOUNT",
-    "IBAN_CODE": "ACCOUNT", "US_SSN": "SSN", "EMAIL_ADDRESS": "EMAIL", "IP_ADDRESS": "IP",
+    "PERSON": "NAME", "LOCATION": "LOCATION", "ORGANIZATION": "ORGANIZATION",
+    "CREDIT_CARD": "ACCOUNT",
+    "IBAN_CODE": "ACCOUNT", "US_SSN": "SSN", "IP_ADDRESS": "IP",
 }  # fmt: skip
 _MAX_TOKENS = 180
 
@@ -157,15 +155,18 @@ def _build_analyzer(language: str) -> Any:
         models=[{"lang_code": language, "model_name": str(folder)}],
         ner_model_configuration=NerModelConfiguration(
             model_to_presidio_entity_mapping={
-                "PERSON": "PERSON", "PER": "PERSON", "GPE": "LOCATION", "LOC": "LOCATION", "FAC": "LOCATION",
+                "PERSON": "PERSON", "PER": "PERSON", "GPE": "LOCATION", "LOC": "LOCATION",
+                "FAC": "LOCATION",
                 "ORG": "ORGANIZATION",
             },
-            labels_to_ignore=["CARDINAL", "ORDINAL", "DATE", "TIME", "MONEY", "PERCENT", "QUANTITY", "EVENT",
-                              "LANGUAGE", "LAW", "NORP", "PRODUCT", "WORK_OF_ART", "MISC"],
+            labels_to_ignore=words(
+"CARDINAL ORDINAL DATE TIME MONEY PERCENT QUANTITY EVENT LANGUAGE"
+" LAW NORP PRODUCT WORK_OF_ART MISC"
+),
             low_score_entity_names=[],
         ),
     )  # fmt: skip
-    engine.nlp = {language: nlp}
+    setattr(engine, "nlp", {language: nlp})  # noqa: B010 - presidio declares it as None
     registry = RecognizerRegistry(supported_languages=[language])
     for recogniser in (CreditCardRecognizer, IbanRecognizer, IpRecognizer, UsSsnRecognizer):
         registry.add_recognizer(recogniser(supported_language=language))
@@ -178,7 +179,7 @@ def _build_analyzer(language: str) -> Any:
         registry=registry,
         nlp_engine=engine,
         supported_languages=[language],
-        context_aware_enhancer=_NoContext(),
+        context_aware_enhancer=cast("Any", _NoContext()),
     )
 
 
@@ -266,7 +267,7 @@ class Rules:
         return _decide(self._candidates(views, language), views, language, self)
 
     def recased(self, text: str, language: str) -> str:
-        """Lower-case text with capitals where a name may stand (see :func:`aegis.casing.recase`)."""
+        """Lower-case text with capitals where a name may stand (:mod:`aegis.casing`)."""
         return recase(
             text,
             language,
@@ -322,9 +323,11 @@ class Rules:
             self._analyzers[language] = _build_analyzer(language)
         results = self._analyzers[language].analyze(text, language, entities=list(_PRESIDIO))
         return [
-            (r.start, r.end, _PRESIDIO[r.entity_type], "spacy" if r.entity_type in ("PERSON", "LOCATION", "ORGANIZATION") else "presidio", 0.5 if r.entity_type in ("PERSON", "LOCATION", "ORGANIZATION") else r.score)
+            (r.start, r.end, _PRESIDIO[r.entity_type], "spacy", 0.5)
+            if r.entity_type in ("PERSON", "LOCATION", "ORGANIZATION")
+            else (r.start, r.end, _PRESIDIO[r.entity_type], "presidio", r.score)
             for r in results
-        ]  # fmt: skip
+        ]
 
 
 def _english_words(folder: Path) -> frozenset[str]:
@@ -355,9 +358,13 @@ def _french_words(folder: Path) -> frozenset[str]:
 
 
 _FILLERS = (
-    "heu euh hein ben bah beh bon hum mhm mhmm mmm hmm uh um yep yup nope nah yeah okay ok ouais quoi moi toi"
-    " voilà oui non en que qui vous nous mon ton son hello hi bonjour bonsoir merci allô allo monsieur madame docteur mari côté sol bord haut bas fond"
-    " samu mm-hmm mm alright gonna wanna kinda afib htn copd chf cad ckd ra ms dm hx tx dx rx pt pts mg er ed icu"
+    "heu euh hein ben bah beh bon hum mhm mhmm mmm hmm uh um yep yup"
+    " nope nah yeah okay ok ouais quoi moi toi"
+    " voilà oui non en que qui vous nous mon ton son hello hi bonjour"
+    " bonsoir merci allô allo monsieur madame docteur mari côté sol"
+    " bord haut bas fond"
+    " samu mm-hmm mm alright gonna wanna kinda afib htn copd chf cad"
+    " ckd ra ms dm hx tx dx rx pt pts mg er ed icu"
     " nyha gerd uti ecg ekg mri hiv std ibs tia dvt pe mi bp hr ent gp a&e covid ibuprofen hba1c"
 )
 
@@ -538,7 +545,11 @@ def _trim(item: Found, view: View, language: str, engine: Rules) -> Found | None
             end -= 2
         if item.category == "NAME":
             title = re.match(
-                r"(?:mr|mrs|ms|miss|dr|doctor|prof|professor|nurse|madame|monsieur|mme|mlle|docteur|m|pt|patient|hi|hello|hey|bonjour|merci|ok|okay|yeah|yes|so|thanks|dear)\b\.?\s*",
+                (
+                    r"(?:mr|mrs|ms|miss|dr|doctor|prof|professor|nurse|madame|monsieur"
+                    r"|mme|mlle|docteur|m|pt|patient|hi|hello|hey|bonjour|merci|ok|okay"
+                    r"|yeah|yes|so|thanks|dear)\b\.?\s*"
+                ),
                 text[start:end],
                 re.I,
             )
@@ -684,14 +695,14 @@ _BEFORE_NAME = (
     r"\b(?:mr|mrs|ms|miss|dr|doctor|prof|professor|nurse|monsieur|madame|mme|docteur)\.?\s+$"
 )
 _BAD_TOWN = set(
-    "covid ecg mri ct gp nhs icu er uti ok hiv copd god english french christmas internet".split()
+    words("covid ecg mri ct gp nhs icu er uti ok hiv copd god english french christmas internet")
 )
 
 
 def _towns(
     view: View, others: Sequence[Found], items: Sequence[Found], language: str, engine: Rules
 ) -> list[Found]:
-    """Places: own recognisers as they are; tagger and spaCy towns where two agree or a cue stands."""
+    """Places: the recognisers' as they are; the models' where two agree or a cue stands."""
     own = [
         i
         for i in others
@@ -743,7 +754,7 @@ def _towns(
 
 
 def _tagged_streets(view: View, items: Sequence[Found]) -> list[Found]:
-    """A house number and a street name that the tagger sees side by side; postcodes beside them."""
+    """A house number beside a street name, and postcodes, as the tagger sees them."""
     out = []
     for item in items:
         text = view.text[item.start : item.end]
@@ -753,7 +764,10 @@ def _tagged_streets(view: View, items: Sequence[Found]) -> list[Found]:
             and len(text.split()) >= 2
         ):
             street = re.search(
-                r"\b(?:street|st|road|rd|lane|avenue|ave|drive|court|close|way|crescent|terrace|boulevard|rue|avenue|chemin|impasse|allée|quai|place)\b",
+                (
+                    r"\b(?:street|st|road|rd|lane|avenue|ave|drive|court|close|way|crescent"
+                    r"|terrace|boulevard|rue|avenue|chemin|impasse|allée|quai|place)\b"
+                ),
                 text,
                 re.I,
             )
@@ -860,7 +874,7 @@ def _number_value(item: Found, views: Sequence[View], language: str) -> str:
 
 
 _MODAL = frozenset(
-    "will may mark can art long young so hope chance bill early good best little".split()
+    words("will may mark can art long young so hope chance bill early good best little")
 )
 
 

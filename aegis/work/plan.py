@@ -119,7 +119,7 @@ def _located(recording_id: str, mention: engines.Mention, texts: Mapping[str, st
 
 
 def _refused(edits: Sequence[Edit], texts: Mapping[str, str], language: str) -> dict[str, str]:
-    """Reasons of refused edits; a turn whose edited text fails the final check loses all its edits."""
+    """Reasons of refused edits; the edited text of every turn is checked as a whole."""
     refused: dict[str, str] = {}
     for turn_id, text in texts.items():
         mine = [e for e in edits if e.turn_id == turn_id]
