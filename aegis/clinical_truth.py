@@ -129,7 +129,7 @@ def perturbed_cases(
 def agreement_table(
     cases: Sequence[PerturbedCase], judged: Iterable[Judgement], by: Sequence[str]
 ) -> pd.DataFrame:
-    """Labels equal to the truth, by ``language``, ``importance`` or ``kind``; all if by nothing."""
+    """Labels equal to the truth by ``language``, ``importance``, ``kind``, or over all."""
     rows: list[dict[str, Any]] = []
     for entry, found in zip(cases, judged, strict=True):
         label = found.verdicts[0].label

@@ -94,7 +94,7 @@ def kappas(labels: pd.DataFrame, first: pd.DataFrame) -> pd.DataFrame:
 def weighted_rows(
     labels: pd.DataFrame, population: Mapping[str, int], draws: Draws, n_draws: int
 ) -> list[dict[str, Any]]:
-    """Weighted strict preservation by condition, and renderer b minus a over all and by stratum."""
+    """Weighted strict preservation by condition; renderer b minus a, over all and by stratum."""
     seen = labels.dropna(subset=["label"])
     rows = []
 

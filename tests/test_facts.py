@@ -286,7 +286,8 @@ def verdicts() -> pd.DataFrame:
     }
     rows = [
         {"fact_id": f"f{i}", "condition": c, "order": "source_first", "label": label,
-         "recording_id": "r/1", "importance": "major", "source_included": i != 2 or c == "renderer_a"}
+         "recording_id": "r/1", "importance": "major",
+         "source_included": i != 2 or c == "renderer_a"}
         for c, own in labels.items() for i, label in enumerate(own)
     ]  # fmt: skip
     return pd.DataFrame(rows)

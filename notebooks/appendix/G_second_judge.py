@@ -121,12 +121,13 @@ The judge {engine.info.name} reaches {reached}; {refused} of {len(BLIND)} blind 
 """)
 
 # %%
-span = lambda x: f"{x.min():.3f} to {x.max():.3f}" if x.notna().any() else "not defined"  # noqa: E731
+kappa = agreement["kappa"].astype(float)
+span = f"{kappa.min():.3f} to {kappa.max():.3f}" if kappa.notna().any() else "not defined"
 compared = pd.DataFrame(
     [
         ["covered by both orders", "44/45", reached, "same gates; own cases, not the paper's"],
         ["sampled facts", "600", str(len(sample)), "other inventory"],
-        ["kappa", "0.253 to 0.340", span(agreement["kappa"]), "other judges"],
+        ["kappa", "0.253 to 0.340", span, "other judges"],
         [
             "valid of scheduled",
             "3,526/3,600",
