@@ -147,19 +147,23 @@ def flag_hallucinations(
     """Indices of the words, segment by segment, whose form says that nobody spoke them.
 
     Three signs, none of them the recogniser's confidence, which loops have in plenty:
-    a group of 1-8 words repeated in a row (four times, single words eight times, digits
-    aside); over 30 characters a second for a second or more; less than a fifth of the
-    segment inside voice activity. The first of a repeated group is kept.
+    a group of 1-8 words repeated in a row, over the bounds of segments too (four times,
+    single words eight times, digits aside); over 30 characters a second for a second or
+    more; less than a fifth of the segment inside voice activity. The first of a repeated
+    group is kept.
     """
-    found = []
-    for segment in segments:
-        texts = [w.text for w in segment.words] or segment.text.split()
+    texts = [[w.text for w in segment.words] or segment.text.split() for segment in segments]
+    loops = repeated_words([text for own in texts for text in own])
+    found, first = [], 0
+    for segment, own in zip(segments, texts, strict=True):
+        repeats = {k for k in range(len(own)) if first + k in loops}
+        first += len(own)
         length_s = segment.end_s - segment.start_s
         fast = length_s >= 1.0 and len(segment.text) / length_s > FASTEST_CHARACTERS_PER_S
         voiced = covered_seconds([(segment.start_s, segment.end_s)], speech)
         silent = length_s > 0 and voiced / length_s < LEAST_SPEECH_RATIO
-        everything = range(len(texts)) if fast or silent else ()
-        found.append(frozenset(repeated_words(texts)) | frozenset(everything))
+        everything = range(len(own)) if fast or silent else ()
+        found.append(frozenset(repeats) | frozenset(everything))
     return found
 
 

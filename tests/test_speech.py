@@ -11,7 +11,7 @@ import pytest
 from aegis import engines
 from aegis.audio import SAMPLE_RATE_HZ, Signal, read_audio, resample
 from aegis.engines.activity import find_speech, join_intervals, pad_chunks, split_blocks
-from aegis.engines.speech import JoinedClock, _segment
+from aegis.engines.speech import JoinedClock, _segment, looped_windows
 from aegis.errors import ItemError
 from aegis.tables import PROJECT
 from aegis.text import count_errors, normalise, pooled_error_rate
@@ -91,6 +91,17 @@ def test_parts_of_one_written_word_are_joined() -> None:
     found = _segment(raw, JoinedClock(((5.0, 9.0),)))
     assert [word.text for word in found.words] == ["take", "0.25", "mg."]
     assert (found.words[1].start_s, found.words[1].end_s) == (5.3, 5.9)
+
+
+def test_windows_whose_text_loops_are_named_with_their_times() -> None:
+    def heard(seek: int, start: float, text: str) -> SimpleNamespace:
+        return SimpleNamespace(seek=seek, start=start, text=text)
+
+    fine, loop = heard(0, 0.2, "no chest pain"), [heard(2500, 25.0, " ah, ah, ah,")] * 4
+    after = heard(5200, 52.0, "it hurts")
+    assert looped_windows([fine, *loop, after]) == [(25.0, 52.0)]
+    assert looped_windows([fine, *loop]) == [(25.0, 55.0)]
+    assert looped_windows([fine, after]) == []
 
 
 def librispeech(reader: str, n: int) -> tuple[Signal, str]:

@@ -92,6 +92,12 @@ def test_a_loop_with_high_confidence_is_flagged_but_kept() -> None:
     assert [word.flagged for word in found] == [False] + [True] * 9
 
 
+def test_a_loop_over_many_segments_is_found() -> None:
+    segments = [Segment(3.0 * k, 3.0 * k + 2, "Thank you.") for k in range(5)]
+    flags = flag_hallucinations(segments, [(0.0, 15.0)])
+    assert flags == [frozenset(), *[frozenset({0, 1})] * 4]
+
+
 def test_text_faster_than_speech_or_without_speech_is_flagged() -> None:
     fast = Segment(0.0, 1.0, "x" * 40)
     brief = Segment(0.0, 0.2, "x" * 10)  # too short to judge

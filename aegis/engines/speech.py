@@ -4,8 +4,10 @@ Unit: one mono recording at 16 kHz. Voice activity is decoded once (silero); the
 intervals select what the recogniser hears and stand in the transcript as ``speech``.
 Whisper hears the stretches of speech joined together, as faster-whisper's own filter
 does, in blocks of at most ten minutes, so that memory does not grow with length.
-Decoding is greedy at temperature 0 without fallback and without the previous text as
-a prompt: a repeat run gives the same words, and a loop cannot spread.
+Decoding is greedy at temperature 0 and without the previous text as a prompt: a repeat
+run gives the same words, and a loop cannot spread. The only fallback is for a window
+whose text loops; it is decoded once more under a rule against repetition, which the
+engine's revision names.
 
 Engines: ``whisper-base`` (multilingual) and ``whisper-tiny.en``. Diarizers are in
 :mod:`aegis.engines.diarization`.
@@ -37,6 +39,11 @@ from aegis.engines.activity import (
     voice_probabilities,
 )
 from aegis.errors import EngineUnavailable, ItemError
+from aegis.words import repeated_words
+
+WINDOW_S = 30.0
+NO_REPEAT = 5
+"""Where a window's text loops it is decoded again, and no five tokens may come twice."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,7 @@ class Whisper:
         card, self._english_only = read_card(name), english_only
         version = metadata.version("faster-whisper")
         revision = f"{card.revision} faster-whisper-{version} {compute_type} beam{self.beam_size}"
+        revision += f" loop-retry{NO_REPEAT}"
         self.info = EngineInfo("transcriber", name, revision, card.licence)
         self._model = WhisperModel(
             str(model_dir(name)), device="cpu", compute_type=compute_type, cpu_threads=1
@@ -103,9 +111,23 @@ class Whisper:
     def _decode(
         self, samples: Signal, chunks: Sequence[Interval], language: str | None
     ) -> tuple[list[Segment], Any]:
+        """Segments of the joined chunks; a window that loops is decoded again, once."""
         rate = SAMPLE_RATE_HZ
         heard = np.concatenate([samples[round(a * rate) : round(b * rate)] for a, b in chunks])
-        raw, info = self._model.transcribe(
+        raw, info = self._hear(heard, language)
+        for start_s, end_s in looped_windows(raw):
+            piece = heard[round(start_s * rate) : round(end_s * rate)]
+            again, _ = self._hear(piece, info.language, no_repeat_ngram_size=NO_REPEAT)
+            before = [segment for segment in raw if segment.start < start_s]
+            after = [segment for segment in raw if segment.start >= end_s]
+            raw = [*before, *(_moved(segment, start_s) for segment in again), *after]
+        clock = JoinedClock(tuple(chunks))
+        return [_segment(segment, clock) for segment in raw], info
+
+    def _hear(
+        self, heard: Signal, language: str | None, no_repeat_ngram_size: int = 0
+    ) -> tuple[list[Any], Any]:
+        segments, info = self._model.transcribe(
             heard,
             language=language,
             beam_size=self.beam_size,
@@ -114,10 +136,35 @@ class Whisper:
             condition_on_previous_text=False,
             vad_filter=False,
             no_speech_threshold=None,  # voice activity has decided: nothing is skipped unseen
+            no_repeat_ngram_size=no_repeat_ngram_size,
             language_detection_segments=4,
         )
-        clock = JoinedClock(tuple(chunks))
-        return [_segment(segment, clock) for segment in raw], info
+        return list(segments), info
+
+
+def looped_windows(raw: Sequence[Any]) -> list[Interval]:
+    """Times of the recogniser's 30-s windows whose text repeats itself, in order.
+
+    Segments with one ``seek`` come from one window; it reaches to the next one's start.
+    """
+    found = []
+    seeks = sorted({segment.seek for segment in raw})
+    for seek, following in zip(seeks, [*seeks[1:], None], strict=True):
+        own = [segment for segment in raw if segment.seek == seek]
+        if repeated_words([token for segment in own for token in segment.text.split()]):
+            later = [segment.start for segment in raw if segment.seek == following]
+            found.append((own[0].start, min(later, default=own[0].start + WINDOW_S)))
+    return found
+
+
+def _moved(segment: Any, by_s: float) -> Any:
+    """A segment of a piece on the clock of the whole (changed in place)."""
+    segment.start += by_s
+    segment.end += by_s
+    for word in segment.words or ():
+        word.start += by_s
+        word.end += by_s
+    return segment
 
 
 def _bounded(
