@@ -7,6 +7,7 @@ Modules are imported inside the commands, so that help and completion are quick.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
+    pretty_exceptions_enable=False,
     help="De-identify long clinical conversations, and measure what was kept and what leaked.",
 )
 
@@ -216,11 +218,17 @@ def lab() -> None:
     """Open the notebooks in JupyterLab (they open as notebooks through jupytext)."""
     import subprocess
 
-    from aegis.pipeline import notebooks_folder
     from aegis.tables import PROJECT
 
-    folder = notebooks_folder().relative_to(PROJECT)
-    command = [sys.executable, "-m", "jupyterlab", str(folder)]
+    # A .py opens as a notebook by a click, not only by "Open with".
+    place = Path(sys.prefix) / "etc" / "jupyter" / "labconfig"
+    place.mkdir(parents=True, exist_ok=True)
+    viewers = {"defaultViewers": {"python": "Jupytext Notebook"}}
+    settings = {"@jupyterlab/docmanager-extension:plugin": viewers}
+    (place / "default_setting_overrides.json").write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "jupyterlab", "--notebook-dir", str(PROJECT / "notebooks")]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command.append("--allow-root")
     raise typer.Exit(subprocess.call(command, cwd=PROJECT))
 
 

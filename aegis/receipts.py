@@ -9,6 +9,7 @@ it holds what :mod:`aegis.closure` finds the notebook to depend on.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -96,6 +97,7 @@ def plain(value: Any) -> Any:
 # --- surroundings ---------------------------------------------------------------------
 
 
+@functools.cache
 def packages() -> dict[str, str]:
     """Versions of the packages that compute results."""
     versions = {}

@@ -8,7 +8,7 @@ VENV=${VENV:-.venv}
 # Debian keeps ensurepip in a package of its own.
 "$PYTHON" -c 'import ensurepip' 2>/dev/null || scripts/system_packages.sh venv
 "$VENV/bin/python" -m pip --version >/dev/null 2>&1 || "$PYTHON" -m venv --clear "$VENV"
-pip() { "$VENV/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
+pip() { "$VENV/bin/python" -m pip -qq --disable-pip-version-check "$@"; }
 
 # PyTorch first, so that nothing else chooses its build. The CPU build is much smaller; an
 # index that has only the default build serves that one.
