@@ -11,7 +11,7 @@ import pytest
 from aegis import engines
 from aegis.audio import SAMPLE_RATE_HZ, Signal, read_audio, resample
 from aegis.engines.activity import find_speech, join_intervals, pad_chunks, split_blocks
-from aegis.engines.speech import JoinedClock, _segment, looped_windows
+from aegis.engines.speech import NO_REPEAT, JoinedClock, Whisper, _segment, looped_windows
 from aegis.errors import ItemError
 from aegis.tables import PROJECT
 from aegis.text import count_errors, normalise, pooled_error_rate
@@ -102,6 +102,42 @@ def test_windows_whose_text_loops_are_named_with_their_times() -> None:
     assert looped_windows([fine, *loop, after]) == [(25.0, 52.0)]
     assert looped_windows([fine, *loop]) == [(25.0, 55.0)]
     assert looped_windows([fine, after]) == []
+
+
+class ScriptedModel:
+    """Stands for the Whisper model: loops in its second window unless told not to."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, int]] = []
+
+    def transcribe(self, heard: Signal, **options: object) -> tuple[list[SimpleNamespace], object]:
+        rule = int(str(options["no_repeat_ngram_size"]))
+        self.calls.append((heard.size, rule))
+        info = SimpleNamespace(language="en", language_probability=1.0)
+        if rule:
+            return [self._said(0, 1.0, "no fever")], info
+        loop = [self._said(2500, 25.0 + 2 * k, "ah, " * 4) for k in range(4)]
+        return [self._said(0, 0.5, "any fever?"), *loop, self._said(5200, 52.0, "good")], info
+
+    def _said(self, seek: int, start: float, text: str) -> SimpleNamespace:
+        words = [
+            SimpleNamespace(word=f" {token}", start=start + 0.4 * k, end=start + 0.4 * (k + 1),
+                            probability=0.9)
+            for k, token in enumerate(text.split())
+        ]  # fmt: skip
+        end = words[-1].end
+        return SimpleNamespace(seek=seek, start=start, end=end, text=text, words=words)
+
+
+def test_only_the_looping_window_is_decoded_again_and_keeps_its_place() -> None:
+    whisper = Whisper.__new__(Whisper)
+    whisper._model = model = ScriptedModel()
+    samples = np.zeros(60 * SAMPLE_RATE_HZ, dtype=np.float32)
+    segments, _ = whisper._decode(samples, [(0.0, 60.0)], "en")
+    assert [segment.text for segment in segments] == ["any fever?", "no fever", "good"]
+    assert [segment.start_s for segment in segments] == pytest.approx([0.5, 26.0, 52.0])
+    # The whole block once, then the 27 s from the loop's start to the next window.
+    assert model.calls == [(60 * SAMPLE_RATE_HZ, 0), (27 * SAMPLE_RATE_HZ, NO_REPEAT)]
 
 
 def librispeech(reader: str, n: int) -> tuple[Signal, str]:
