@@ -70,10 +70,13 @@ class Stage:
             ) from error
 
     def has(self, name: str) -> bool:
-        """Is this table of another notebook there (for tables that may be absent)?"""
+        """Is there a row in this table of another notebook (for tables that may be absent)?
+
+        A corpus without a script has truth tables without rows.
+        """
         if name not in self.wiring.reads:
             raise TableError(f"{self.name} does not read {name}; it reads {self.wiring.reads}")
-        return name in SCHEMAS and self.run.has(name)
+        return name in SCHEMAS and self.run.has(name) and len(self.read(name)) > 0
 
     def uses(self, path: Path) -> Path:
         """Note a file or folder outside the run that the results depend on; returns it.
@@ -206,6 +209,9 @@ class Stage:
         if unwritten:
             raise StageFailed(f"{self.name}: owned tables not written: {sorted(unwritten)}")
         self._drop_orphans()
+        for name in set(self.wiring.writes) - set(self._written):
+            if name in SCHEMAS:
+                self.run.table_path(name).unlink(missing_ok=True)
         receipt = self._receipt()
         receipts.write_receipt(self.run, receipt)
         _unlock(self.run)

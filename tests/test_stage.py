@@ -164,6 +164,26 @@ def test_a_notebook_touches_only_the_tables_of_its_line(corpora: stage.Stage) ->
         corpora.has("turns")
 
 
+def test_an_empty_table_counts_as_absent(corpora: stage.Stage) -> None:
+    write_all(corpora)
+    corpora.done()
+    reader = stage.open_stage("01_transcribe", {"run_name": "toy", "ending": "", "sleep_s": 0.0})
+    assert len(reader.read("gold_turns")) == 0
+    assert not reader.has("gold_turns")
+    stage._unlock(reader.run)
+
+
+def test_an_owned_table_that_was_not_written_again_goes(corpora: stage.Stage) -> None:
+    write_all(corpora)
+    corpora.done()
+    assert corpora.run.has("gold_turns")
+    opened = stage.open_stage("00_corpora", DEFAULTS)
+    for name in ("recordings", "file_map"):
+        opened.write(name, empty_table(name))
+    opened.done()
+    assert not opened.run.has("gold_turns")
+
+
 def test_an_unreadable_table_says_so(toy_folder: Path) -> None:
     run = open_run("toy", create=True)
     run.table_path("recordings").parent.mkdir()
