@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from toy_study import write_toy
 
-from aegis.tables import Run, open_run
+from aegis.tables import PROJECT, Run, open_run
 
 
 @dataclass(frozen=True)
@@ -94,3 +95,16 @@ def done(toy: Toy, finished: Path) -> Toy:
     """The toy study, run and up to date."""
     shutil.copytree(finished, toy.folder.parent / "runs", dirs_exist_ok=True)
     return toy
+
+
+@pytest.fixture(scope="session")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """The finished smoke run (in ``$AEGIS_SMOKE_RUNS`` when set, so that a trial is short)."""
+    from aegis import pipeline
+
+    kept = os.environ.get("AEGIS_SMOKE_RUNS")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AEGIS_RUNS", kept or str(tmp_path_factory.mktemp("smoke")))
+        patch.delenv("AEGIS_NOTEBOOKS", raising=False)
+        pipeline.run_study(pipeline.load_study(PROJECT / "params" / "smoke.yaml"), "smoke")
+        yield open_run("smoke")

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from aegis import checks, pipeline, receipts
-from aegis.tables import PROJECT, SCHEMAS, Run, open_run
+from aegis.tables import PROJECT, SCHEMAS, Run
 
 pytestmark = [pytest.mark.smoke, pytest.mark.engine]
 
 PARAMS = PROJECT / "params" / "smoke.yaml"
 DERIVED = ("converted", "renderer_a", "renderer_b", "redacted")
-
-
-@pytest.fixture(scope="session")
-def smoke(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """The finished smoke run (in ``$AEGIS_SMOKE_RUNS`` when set, so that a trial is short)."""
-    kept = os.environ.get("AEGIS_SMOKE_RUNS")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AEGIS_RUNS", kept or str(tmp_path_factory.mktemp("smoke")))
-        patch.delenv("AEGIS_NOTEBOOKS", raising=False)
-        pipeline.run_study(pipeline.load_study(PARAMS), "smoke")
-        yield open_run("smoke")
 
 
 def test_every_stage_has_its_receipt_and_notebook(smoke: Run) -> None:
