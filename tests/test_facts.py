@@ -374,6 +374,31 @@ def test_real_consultations_keep_their_own_facts() -> None:
     assert total > 100 and kept / total >= 0.98
 
 
+ACI = DATA / "aci_bench" / "data" / "challenge_data" / "valid.csv"
+
+
+@pytest.mark.skipif(not ACI.exists(), reason="ACI-Bench dialogues are not at hand")
+def test_notes_of_real_dialogues_hold_their_facts() -> None:
+    from aegis.engines.judging import Claim, NoteCase, RulesNoteWriter, Said, judge_notes_by_rules
+
+    kept = total = 0
+    for dialogue in pd.read_csv(ACI)["dialogue"].head(3):
+        lines = re.findall(r"\[(doctor|patient)\] (.*?)(?=\n\[|$)", dialogue, re.S)
+        said = tuple(Said(who, " ".join(text.split())) for who, text in lines)
+        note = RulesNoteWriter().write("aci/x", said, "en").lines
+        assert note
+        source = [SourceTurn(str(i), turn.speaker, turn.text) for i, turn in enumerate(said)]
+        claims = tuple(
+            Claim(str(i), f.text, f.evidence, f.turn_index, f.question is not None)
+            for i, f in enumerate(extract_inventory(source, "en").facts)
+        )
+        found = judge_notes_by_rules(NoteCase("c", "en", said, note, note, claims))
+        kept += sum(verdict.label == "preserved" for verdict in found.verdicts)
+        total += len(claims)
+        assert found.unsupported == ()
+    assert total > 50 and kept / total >= 0.85
+
+
 def test_sentences_cover_the_text() -> None:
     text = "Is it 0.5 mg? Yes. It hurts… a lot"
     assert [text[s.start : s.end] for s in read_sentences(text, "en")] == [
