@@ -39,9 +39,29 @@ NEAR = 6
 """A changed value stands at most this many tokens from where the old one is expected."""
 CORE = frozenset(("drug", "symptom", "test", "site", "word", "act", "family"))
 MODIFIERS = frozenset(
-    ("dose", "duration", "frequency", "reading", "date", "side", "daytime", "day", "month", "order",
-     "severity", "level", "quality", "colour", "often", "ingest", "doubt", "rank", "kind", "portion")
-)  # fmt: skip
+    (
+        "dose",
+        "duration",
+        "frequency",
+        "reading",
+        "date",
+        "side",
+        "daytime",
+        "day",
+        "month",
+        "order",
+        "severity",
+        "level",
+        "quality",
+        "colour",
+        "often",
+        "ingest",
+        "doubt",
+        "rank",
+        "kind",
+        "portion",
+    )
+)
 _WORDS = frozenset(("word", "symptom", "test", "drug", "site"))
 _LEADS = frozenset(("person", "family", "staff"))
 _HEADS = {"dose": ("drug",), "frequency": ("drug",), "daytime": ("drug",), "side": ("site",)}
@@ -143,10 +163,11 @@ def read_statement(
     start = max(text.find(evidence), 0)
     own = range(conversation.first[turn], conversation.first[turn + 1])
     inside = [
-        i for i in own
+        i
+        for i in own
         if conversation.places[i].sentence.start < start + len(evidence)
         and conversation.places[i].sentence.end > start
-    ]  # fmt: skip
+    ]
     around = [t for i in inside for t in conversation.places[i].sentence.tokens]
     tokens = _flagged(read_tokens(evidence, language), around)
     asked: tuple[Token, ...] = ()
@@ -416,9 +437,10 @@ def _garbled(token: Token, wanted: Sequence[Token], said: Sequence[Token]) -> st
         return ""
     own = {t.value for t in wanted}
     for other in said:
-        if other.group == "word" and other.value not in own and other.value[0] == token.value[0]:
-            if SequenceMatcher(None, token.value, other.value, autojunk=False).ratio() >= UNCLEAR:
-                return other.value
+        if other.group != "word" or other.value in own or other.value[0] != token.value[0]:
+            continue
+        if SequenceMatcher(None, token.value, other.value, autojunk=False).ratio() >= UNCLEAR:
+            return other.value
     return ""
 
 
@@ -477,8 +499,13 @@ def _reversed(
     ordered = any(t.group == "order" or t.value in _FIRST for t in wanted)
     if not ordered or not any(t.group == "order" or t.value in _FIRST for t in said):
         return []
-    events = [t for t in wanted if t.group in ("symptom", "drug", "test", "word") and t.position in matched
-              and t.value not in _FIRST]  # fmt: skip
+    events = [
+        t
+        for t in wanted
+        if t.group in ("symptom", "drug", "test", "word")
+        and t.position in matched
+        and t.value not in _FIRST
+    ]
     pairs = [
         (matched[a.position].position, matched[b.position].position)
         for i, a in enumerate(events)

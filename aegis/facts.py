@@ -82,13 +82,51 @@ class Inventory:
 _CLINICAL = frozenset(("drug", "symptom", "dose"))
 _TIMES = frozenset(("duration", "frequency", "daytime", "day", "date", "rank"))
 _SHOWN = frozenset(
-    ("dose", "duration", "frequency", "reading", "date", "side", "site", "daytime", "day",
-     "severity", "quality", "colour", "often", "ingest", "order")
-)  # fmt: skip
+    (
+        "dose",
+        "duration",
+        "frequency",
+        "reading",
+        "date",
+        "side",
+        "site",
+        "daytime",
+        "day",
+        "severity",
+        "quality",
+        "colour",
+        "often",
+        "ingest",
+        "order",
+    )
+)
 _WEAK = frozenset(
-    ("hospit", "ward", "appointment", "clin", "rate", "rest", "wat", "drink", "sleep", "cut", "fit",
-     "sample", "sampl", "number", "consult", "repo", "eau", "cas", "point", "prise", "mal", "condit", "ray")
-)  # fmt: skip
+    (
+        "hospit",
+        "ward",
+        "appointment",
+        "clin",
+        "rate",
+        "rest",
+        "wat",
+        "drink",
+        "sleep",
+        "cut",
+        "fit",
+        "sample",
+        "sampl",
+        "number",
+        "consult",
+        "repo",
+        "eau",
+        "cas",
+        "point",
+        "prise",
+        "mal",
+        "condit",
+        "ray",
+    )
+)
 """Stems that are clinical only beside something else."""
 
 
@@ -190,8 +228,11 @@ def _fact(
         asked is not None and clause.sentence == 0 and _needs_question(clause, evidence, language)
     )
     topic = asked[2] if asked is not None and answers else ()
-    if not (_is_clinical(clause.tokens) or (answers and _is_answer(clause, evidence, topic, language))
-            or _is_plan(clause, evidence, role, language)):  # fmt: skip
+    if not (
+        _is_clinical(clause.tokens)
+        or (answers and _is_answer(clause, evidence, topic, language))
+        or _is_plan(clause, evidence, role, language)
+    ):
         return None
     tokens = clause.tokens
     words = evidence.casefold()
@@ -337,7 +378,7 @@ def _modifiers(tokens: Sequence[Token]) -> dict[str, str]:
 
 def _importance(tokens: Sequence[Token], language: str) -> str:
     """Drugs, doses and red flags are critical; other findings major; the rest minor."""
-    flags = {w for w in terms.RED_FLAGS[language]}
+    flags = terms.RED_FLAGS[language]
     if any(t.group in ("drug", "dose") for t in tokens):
         return "critical"
     if any(
@@ -412,10 +453,20 @@ _RELATION = {
     "fr": re.compile(r"\b(avant|après|pendant|jusqu'à|depuis|puis|ensuite)\b", re.I),
 }
 _NAMES = {
-    "before": "before", "until": "before", "then": "before", "after": "after", "since": "after",
-    "during": "during", "avant": "before", "jusqu'à": "before", "puis": "before", "ensuite": "before",
-    "après": "after", "depuis": "after", "pendant": "during",
-}  # fmt: skip
+    "before": "before",
+    "until": "before",
+    "then": "before",
+    "after": "after",
+    "since": "after",
+    "during": "during",
+    "avant": "before",
+    "jusqu'à": "before",
+    "puis": "before",
+    "ensuite": "before",
+    "après": "after",
+    "depuis": "after",
+    "pendant": "during",
+}
 _REVISES = {
     "en": re.compile(
         r"\b(?:actually|instead|well, no|in that case|let's say|let's lower|restart|change it)\b",
@@ -516,7 +567,14 @@ def as_modifiers(fact: Fact) -> str:
 def row_of(fact: Fact) -> dict[str, Any]:
     """The columns of ``facts`` that come from the fact alone."""
     return {
-        "turn_index": fact.turn_index, "role": fact.role, "text": fact.text, "evidence": fact.evidence,
-        "importance": fact.importance, "polarity": fact.polarity, "temporality": fact.temporality,
-        "certainty": fact.certainty, "actor": fact.actor, "modifiers": as_modifiers(fact),
-    }  # fmt: skip
+        "turn_index": fact.turn_index,
+        "role": fact.role,
+        "text": fact.text,
+        "evidence": fact.evidence,
+        "importance": fact.importance,
+        "polarity": fact.polarity,
+        "temporality": fact.temporality,
+        "certainty": fact.certainty,
+        "actor": fact.actor,
+        "modifiers": as_modifiers(fact),
+    }

@@ -140,16 +140,105 @@ def _words(text: str, language: str) -> list[str]:
 _WORD = re.compile(r"[^\W\d_]+'(?!s\b)|[^\W\d_]+|'s\b|%")
 _DIGIT_OR_MARK = re.compile(r"[\d@/\-]")
 _VALUES = frozenset(
-    "zero nought oh one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
-    " sixteen seventeen eighteen nineteen twenty thirty forty fourty fifty sixty seventy eighty ninety hundred"
-    " thousand million first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
-    " thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth thirtieth half"
-    " quarter point dot double triple naught milligram milligrams mgs microgram micrograms gram grams kilogram"
-    " kilograms kilo kilos milliliter milliliters millilitre millilitres mls percent centimeters centimetres"
-    " ug mg dr mr mrs rd ave blvd underscore dash hyphen noon midnight".split()
+    [
+        "zero",
+        "nought",
+        "oh",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+        "twenty",
+        "thirty",
+        "forty",
+        "fourty",
+        "fifty",
+        "sixty",
+        "seventy",
+        "eighty",
+        "ninety",
+        "hundred",
+        "thousand",
+        "million",
+        "first",
+        "second",
+        "third",
+        "fourth",
+        "fifth",
+        "sixth",
+        "seventh",
+        "eighth",
+        "ninth",
+        "tenth",
+        "eleventh",
+        "twelfth",
+        "thirteenth",
+        "fourteenth",
+        "fifteenth",
+        "sixteenth",
+        "seventeenth",
+        "eighteenth",
+        "nineteenth",
+        "twentieth",
+        "thirtieth",
+        "half",
+        "quarter",
+        "point",
+        "dot",
+        "double",
+        "triple",
+        "naught",
+        "milligram",
+        "milligrams",
+        "mgs",
+        "microgram",
+        "micrograms",
+        "gram",
+        "grams",
+        "kilogram",
+        "kilograms",
+        "kilo",
+        "kilos",
+        "milliliter",
+        "milliliters",
+        "millilitre",
+        "millilitres",
+        "mls",
+        "percent",
+        "centimeters",
+        "centimetres",
+        "ug",
+        "mg",
+        "dr",
+        "mr",
+        "mrs",
+        "rd",
+        "ave",
+        "blvd",
+        "underscore",
+        "dash",
+        "hyphen",
+        "noon",
+        "midnight",
+    ]
 )
 """English words that take part in a value; a segment without them is its own canonical form."""
-_LETTERS = frozenset("a i s t d m o".split())
+_LETTERS = frozenset(["a", "i", "s", "t", "d", "m", "o"])
 
 
 def _canonical_words(segment: str, language: str) -> list[str]:
@@ -189,11 +278,12 @@ def _asks(raw: str, words: Sequence[str], language: str) -> bool:
 
 _ASKING = {
     "en": re.compile(
-        r"(?:do|does|did|have|has|are|is|was|were|any|can|could|how|what|when|where|which) (?:you|he|she|they|it|the|"
-        r"there|your|any|many|long|much|about|often|is|are|was|other|pain|fever|allergies)\b|any \w+$"
+        r"(?:do|does|did|have|has|are|is|was|were|any|can|could|how|what|when|where|which)"
+        r" (?:you|he|she|they|it|the|there|your|any|many|long|much|about|often|is|are|was|other|pain|fever|allergies)\b|any \w+$"
     ),
     "fr": re.compile(
-        r"(?:avez|prenez|êtes|fumez|buvez|pouvez) vous|est-ce|est ce|depuis quand|combien|quels?|quelles?"
+        r"(?:avez|prenez|êtes|fumez|buvez|pouvez) vous|est-ce|est ce|depuis quand|combien"
+        r"|quels?|quelles?"
     ),
 }
 
@@ -317,9 +407,11 @@ def _classify_alone(word: str, language: str) -> tuple[str, str]:
         if word in values:
             return group, values[word]
     for group, table in (
-        ("family", terms.FAMILY), ("staff", terms.STAFF), ("person", terms.PERSONS),
+        ("family", terms.FAMILY),
+        ("staff", terms.STAFF),
+        ("person", terms.PERSONS),
         ("site", terms.SITES),
-    ):  # fmt: skip
+    ):
         if word in table[language]:
             return group, table[language][word]
     if word in terms.SUSPECTED[language]:
@@ -343,9 +435,30 @@ def _plain_spelling(word: str) -> str:
 
 _ENDINGS = {
     "en": ("ingly", "edly", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s", "e", "y"),
-    "fr": ("ements", "ement", "ations", "ation", "issez", "aient", "ées", "ée", "és", "er", "ez", "ait",
-           "ent", "es", "é", "e", "s", "x", "ir", "it", "i"),
-}  # fmt: skip
+    "fr": (
+        "ements",
+        "ement",
+        "ations",
+        "ation",
+        "issez",
+        "aient",
+        "ées",
+        "ée",
+        "és",
+        "er",
+        "ez",
+        "ait",
+        "ent",
+        "es",
+        "é",
+        "e",
+        "s",
+        "x",
+        "ir",
+        "it",
+        "i",
+    ),
+}
 
 
 @lru_cache(maxsize=100_000)
