@@ -279,7 +279,8 @@ def _asks(raw: str, words: Sequence[str], language: str) -> bool:
 _ASKING = {
     "en": re.compile(
         r"(?:do|does|did|have|has|are|is|was|were|any|can|could|how|what|when|where|which)"
-        r" (?:you|he|she|they|it|the|there|your|any|many|long|much|about|often|is|are|was|other|pain|fever|allergies)\b|any \w+$"
+        r" (?:you|he|she|they|it|the|there|your|any|many|long|much|about|often|is|are|was|other"
+        r"|pain|fever|allergies)\b|any \w+$"
     ),
     "fr": re.compile(
         r"(?:avez|prenez|êtes|fumez|buvez|pouvez) vous|est-ce|est ce|depuis quand|combien"
