@@ -167,11 +167,40 @@ def write_generated(folder: Path, run: Run, renderer: str) -> None:
     (folder / "_generated" / "abstract.md").write_text(abstract(run), encoding="utf-8")
 
 
+# What the front page says, by claim: a heading and the ids (or their beginnings) under it. All
+# claims stand on the page of contrasts.
+FRONT_PAGE = {
+    "The population": ("n_recordings", "minutes", "n_profiles", "n_turns", "n_intentions"),
+    "Identifiers spoken anew": (
+        "realised_renderer_",
+        "retained_renderer_",
+        "realised: ",
+        "retained: ",
+    ),
+    "Words": ("wer_original_source", "wer against source: "),
+    "Clinical facts, judged": ("fact preserved: ", "fact contradicted: "),
+    "Linkage, original enrolment against transformed test": (
+        "eer_final_original_converted_all_turns_",
+        "eer_final_converted_all_turns_",
+        "eer_final_renderer_a_all_turns_",
+        "eer_final_renderer_b_all_turns_",
+        "eer edited_region ",
+    ),
+}
+
+
 def abstract(run: Run) -> str:
-    """One list entry a claim of the run, each with what it rests on."""
+    """The front page's numbers: one list entry a claim, each with what it rests on."""
     if not run.has("claims"):
         return "This run has not reached its contrasts yet, so there is nothing to claim.\n"
-    return "\n".join(f"- {sentence(row)}" for row in run.read("claims").to_dict("records")) + "\n"
+    claims = run.read("claims").to_dict("records")
+    parts = []
+    for heading, beginnings in FRONT_PAGE.items():
+        own = [c for b in beginnings for c in claims if str(c["claim_id"]).startswith(b)]
+        own = [c for c in own if not str(c["claim_id"]).endswith("_by_value")]
+        if own:
+            parts.append(f"### {heading}\n\n" + "\n".join(f"- {sentence(c)}" for c in own) + "\n")
+    return "\n".join(parts) or "This run makes no claims.\n"
 
 
 def sentence(claim: dict[str, Any]) -> str:
@@ -182,10 +211,14 @@ def sentence(claim: dict[str, Any]) -> str:
     if pd.isna(claim["value"]):
         return f"{label}: n/a ({claim['reason']})."
     text = f"{label}: {claim['value']:.3g} {claim['unit']}"
+    counts = []
     if not pd.isna(claim["denominator"]):
-        text += f" ({claim['numerator']:g} of {claim['denominator']:g}"
+        of = "" if pd.isna(claim["numerator"]) else f"{claim['numerator']:g} "
+        counts = [f"{of}of {claim['denominator']:g}" if of else f"{claim['denominator']:g} items"]
         unknown, outside = int(claim["unknown"]), int(claim["not_applicable"])
-        text += f"; {unknown} unknown, {outside} not applicable)"
+        counts.append(f"{unknown} unknown, {outside} not applicable")
+    if counts:
+        text += f" ({'; '.join(counts)})"
     if not pd.isna(claim["ci_low"]):
         text += f", 95 % interval {claim['ci_low']:.3g} to {claim['ci_high']:.3g}"
         if claim["ci_low"] < 0 < claim["ci_high"]:
@@ -243,9 +276,9 @@ def check_links(folder: Path) -> None:
                 target = target / "index.html"
             if not target.exists():
                 broken.append(f"{page.name} -> {reference}")
-            elif parts.fragment and target in pages:
-                if unquote(parts.fragment) not in pages[target].anchors:
-                    broken.append(f"{page.name} -> {reference}")
+            elif target in pages and parts.fragment:
+                known = unquote(parts.fragment) in pages[target].anchors
+                broken += [] if known else [f"{page.name} -> {reference}"]
     if broken:
         raise SiteError(f"site: {len(broken)} broken links, e.g. {'; '.join(broken[:3])}")
 

@@ -51,7 +51,7 @@ def test_pages_state_run_engines_and_renderer(run, tmp_path):
 
 
 def test_front_page_numbers_come_from_claims(run, tmp_path):
-    run.write("claims", pd.DataFrame([CLAIM | {"claim_id": "x", "status": "ok"}]))
+    run.write("claims", pd.DataFrame([CLAIM | {"claim_id": "retained: b - a", "status": "ok"}]))
     text = site.render("toy", tmp_path / "out").index.read_text()
     assert "A toy difference" in text
     assert "0.0123 points (1 of 9; 2 unknown, 0 not applicable)" in text
@@ -61,6 +61,8 @@ def test_an_interval_across_zero_is_no_equality():
     text = site.sentence(CLAIM)
     assert "crosses zero: neither a difference nor equivalence" in text
     assert "(1 of 9; 2 unknown, 0 not applicable)" in text
+    without = site.sentence(CLAIM | {"numerator": None})
+    assert "(9 items; 2 unknown, 0 not applicable)" in without
     assert "n/a (no trials)" in site.sentence(CLAIM | {"value": None, "reason": "no trials"})
 
 
