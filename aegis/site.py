@@ -156,7 +156,7 @@ def write_generated(folder: Path, run: Run, renderer: str) -> None:
     variables = {
         "run": {
             "name": run.root.name,
-            "finished": max((r.get("finished", "") for r in receipts), default=""),
+            "last_started": max((r.get("started", "") for r in receipts), default=""),
             "engines": "; ".join(engines),
             "kind": "the paper's engines" if paper else "embedded engines only",
             "renderer": renderer,
@@ -189,6 +189,9 @@ FRONT_PAGE = {
 }
 
 
+_SHOWN_UNITS = {"share": (100, "%"), "difference": (100, "percentage points")}
+
+
 def abstract(run: Run) -> str:
     """The front page's numbers: one list entry a claim, each with what it rests on."""
     if not run.has("claims"):
@@ -210,7 +213,8 @@ def sentence(claim: dict[str, Any]) -> str:
     label = f"**{claim['label']}**"
     if pd.isna(claim["value"]):
         return f"{label}: n/a ({claim['reason']})."
-    text = f"{label}: {claim['value']:.3g} {claim['unit']}"
+    scale, unit = _SHOWN_UNITS.get(claim["unit"], (1, claim["unit"]))
+    text = f"{label}: {scale * claim['value']:.3g} {unit}"
     counts = []
     if not pd.isna(claim["denominator"]):
         of = "" if pd.isna(claim["numerator"]) else f"{claim['numerator']:g} "
@@ -220,7 +224,8 @@ def sentence(claim: dict[str, Any]) -> str:
     if counts:
         text += f" ({'; '.join(counts)})"
     if not pd.isna(claim["ci_low"]):
-        text += f", 95 % interval {claim['ci_low']:.3g} to {claim['ci_high']:.3g}"
+        low, high = scale * claim["ci_low"], scale * claim["ci_high"]
+        text += f", 95 % interval {low:.3g} to {high:.3g}"
         if claim["ci_low"] < 0 < claim["ci_high"]:
             text += " (crosses zero: neither a difference nor equivalence is shown)"
     return text + "."

@@ -77,13 +77,14 @@ if known:
 # when nothing of it stays outside the detected spans; partly covered is a leak.
 
 # %%
-mentions = stage.read("mentions")
+mentions, shown = stage.read("mentions"), pd.DataFrame()
 if len(truth["mentions"]):
     found = phi.score_detection(mentions, turns, truth["mentions"], truth["turns"], tolerance_s)
     touched = phi.protected_touched(mentions, turns)
     rows += scorecard.detection_rows(found, touched.numerator, touched.denominator)
     shown = found.groupby(["language", "category"])[["heard", "covered", "covered_any"]].agg("sum")
-    report.table(shown.assign(spoken=found.groupby(["language", "category"]).size()).reset_index())
+    shown = shown.assign(spoken=found.groupby(["language", "category"]).size()).reset_index()
+report.table(shown)
 
 # %% [markdown]
 # ## Voices, edits, linkage

@@ -11,7 +11,7 @@ from aegis import site
 CLAIM = {
     "label": "A toy difference",
     "value": 0.0123,
-    "unit": "points",
+    "unit": "difference",
     "numerator": 1,
     "denominator": 9,
     "unknown": 2,
@@ -42,7 +42,13 @@ def _only_below(folder, write):
 def test_pages_state_run_engines_and_renderer(run, tmp_path):
     built = site.render("toy", tmp_path / "out")
     front = built.index.read_text()
-    for text in ("toy", "converter world", "embedded engines only", built.renderer):
+    for text in (
+        "toy",
+        "2026-01-02T03:04:05",
+        "converter world",
+        "embedded engines only",
+        built.renderer,
+    ):
         assert text in front
     page = (tmp_path / "out/runs/toy/notebooks/13_contrasts.html").read_text()
     assert "<td>1</td>" in page
@@ -54,7 +60,7 @@ def test_front_page_numbers_come_from_claims(run, tmp_path):
     run.write("claims", pd.DataFrame([CLAIM | {"claim_id": "retained: b - a", "status": "ok"}]))
     text = site.render("toy", tmp_path / "out").index.read_text()
     assert "A toy difference" in text
-    assert "0.0123 points (1 of 9; 2 unknown, 0 not applicable)" in text
+    assert "1.23 percentage points (1 of 9; 2 unknown, 0 not applicable)" in text
 
 
 def test_an_interval_across_zero_is_no_equality():

@@ -25,7 +25,7 @@ def add_notebook(
     nbformat.write(v4.new_notebook(cells=cells), path)
     receipt = {
         "stage": stage,
-        "finished": "2026-01-02T03:04:05+00:00",
+        "started": "2026-01-02T03:04:05+00:00",
         "notebook_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
         "engines": [{"role": "converter", "name": "world", "embedded": True}],
     }
