@@ -8,9 +8,9 @@
 # %% [markdown]
 # # Which recordings does the study rest on? {#sec-corpora}
 #
-# A recording is one conversation and one statistical cluster. The paper uses 390 recordings
-# of PriMock57, Fareez and SIMSAMU; here stands the embedded demo corpus, synthesised from scripts whose
-# turns, identifiers and clinical facts are known, or a folder of your own recordings.
+# A recording is one conversation and one statistical cluster. The paper uses 390 recordings of
+# PriMock57, Fareez and SIMSAMU; here stands the embedded demo corpus, synthesised from scripts
+# whose turns, identifiers and clinical facts are known, or a folder of your own recordings.
 # Every file has exactly one fate: ok, excluded or failed. File names stay secret, since they may
 # identify people themselves; ids are made from content.
 
