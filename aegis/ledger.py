@@ -29,7 +29,7 @@ def stage_costs(run: Run) -> pd.DataFrame:
     ``engine_s`` is bare engine time over all items, reused ones included; ``wall_s`` is
     the wall time of the last execution, in which ``reused`` items cost nothing.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for receipt in _receipts(run):
         memory = receipt["peak_memory_mb"]
         rows.append(
@@ -60,7 +60,7 @@ def engines_used(run: Run) -> pd.DataFrame:
 
 def item_fates(run: Run) -> pd.DataFrame:
     """Rows of each table by status: every scheduled item has exactly one fate."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, schema in SCHEMAS.items():
         if "status" in schema.columns and run.has(name):
             counts = run.read(name)["status"].value_counts()
@@ -72,7 +72,7 @@ def item_fates(run: Run) -> pd.DataFrame:
 
 def units(run: Run) -> pd.DataFrame:
     """How many there are of each unit that the study counts in (paper, appendix F)."""
-    rows = []
+    rows: list[dict[str, Any]] = []
 
     def count(unit: str, table: str, where: str | None = None) -> None:
         if table not in SCHEMAS or not run.has(table):

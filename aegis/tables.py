@@ -60,448 +60,202 @@ def _schema(
 
 _FATE = " status:str reason:str?"
 
+# fmt: off
 SCHEMAS: dict[str, Schema] = {
     schema.name: schema
     for schema in [
         # 00_corpora
         _schema(
-            "recordings",
-            "one recording (= conversation = cluster)",
-            "public",
-            "recording_id",
+            "recordings", "one recording (= conversation = cluster)", "public", "recording_id",
             "recording_id:str dataset:str language:str? layout:str n_channels:int? source_rate_hz:int?"
-            " duration_s:float? n_samples:int? gain_db:float? sha256:str? n_speakers_declared:int?"
-            + _FATE,
+            " duration_s:float? n_samples:int? gain_db:float? sha256:str? n_speakers_declared:int?" + _FATE,
         ),
-        _schema(
-            "file_map",
-            "one input file",
-            "secret",
-            "recording_id file",
-            "recording_id:str file:str source_sha256:str? role:str",
-        ),
-        _schema(
-            "gold_turns",
-            "one scripted turn",
-            "secret",
-            "recording_id turn_index",
-            "recording_id:str turn_index:int speaker:str role:str voice:str start_s:float end_s:float text:str"
-            " language:str",
-            "start_s<=end_s",
-        ),
-        _schema(
-            "gold_words",
-            "one spoken word",
-            "secret",
-            "recording_id word_index",
-            "recording_id:str word_index:int turn_index:int speaker:str text:str start_s:float? end_s:float?",
-        ),
-        _schema(
-            "gold_speech",
-            "a stretch of scripted speech without a pause over 0.2 s",
-            "secret",
-            "recording_id speaker start_s",
-            "recording_id:str speaker:str turn_index:int start_s:float end_s:float",
-            "start_s<=end_s",
-        ),
-        _schema(
-            "gold_mentions",
-            "one identifier mention in a scripted turn",
-            "secret",
-            "recording_id turn_index char_start",
-            "recording_id:str turn_index:int char_start:int char_end:int text:str category:str entity:str",
-            "char_start<=char_end",
-        ),
-        _schema(
-            "gold_facts",
-            "one scripted clinical fact",
-            "secret",
-            "recording_id fact_index",
-            "recording_id:str fact_index:int turn_index:int text:str evidence:str importance:str polarity:str"
-            " temporality:str? modifiers:str?",
-        ),
+        _schema("file_map", "one input file", "secret", "recording_id file",
+                "recording_id:str file:str source_sha256:str? role:str"),
+        _schema("gold_turns", "one scripted turn", "secret", "recording_id turn_index",
+                "recording_id:str turn_index:int speaker:str role:str voice:str start_s:float end_s:float text:str"
+                " language:str", "start_s<=end_s"),
+        _schema("gold_words", "one spoken word", "secret", "recording_id word_index",
+                "recording_id:str word_index:int turn_index:int speaker:str text:str start_s:float? end_s:float?"),
+        _schema("gold_speech", "a stretch of scripted speech without a pause over 0.2 s", "secret",
+                "recording_id speaker start_s",
+                "recording_id:str speaker:str turn_index:int start_s:float end_s:float", "start_s<=end_s"),
+        _schema("gold_mentions", "one identifier mention in a scripted turn", "secret",
+                "recording_id turn_index char_start",
+                "recording_id:str turn_index:int char_start:int char_end:int text:str category:str entity:str",
+                "char_start<=char_end"),
+        _schema("gold_facts", "one scripted clinical fact", "secret", "recording_id fact_index",
+                "recording_id:str fact_index:int turn_index:int text:str evidence:str importance:str polarity:str"
+                " temporality:str? modifiers:str?"),
         # 01_transcribe
-        _schema(
-            "words",
-            "one recognised word",
-            "secret",
-            "recording_id word_index",
-            "recording_id:str word_index:int turn_id:str? speaker:str? channel:int start_s:float? end_s:float?"
-            " text:str probability:float? timed:bool flagged:bool",
-        ),
-        _schema(
-            "turns",
-            "one turn: one speaker, [start, end)",
-            "secret",
-            "turn_id",
-            "turn_id:str recording_id:str turn_index:int profile_id:str speaker:str channel:int start_s:float"
-            " end_s:float text:str language:str n_words:int flagged:bool" + _FATE,
-            "start_s<=end_s",
-        ),
-        _schema(
-            "turn_times",
-            "one turn, without its words",
-            "public",
-            "turn_id",
-            "turn_id:str recording_id:str turn_index:int profile_id:str speaker:str start_s:float end_s:float"
-            " n_words:int flagged:bool",
-            "start_s<=end_s",
-        ),
-        _schema(
-            "screening",
-            "one recording: what was heard and what was not",
-            "public",
-            "recording_id",
-            "recording_id:str language:str? language_probability:float? n_speakers:int? n_words:int n_turns:int"
-            " n_flagged:int n_untimed:int speech_s:float? covered_s:float? uncovered_s:float? overlap_s:float?"
-            " n_speakers_found:int? asr:str diarizer:str" + _FATE,
-        ),
-        _schema(
-            "diarization",
-            "a stretch of one speaker's speech as the diarizer hears it; mode used or automatic",
-            "public",
-            "recording_id mode segment_index",
-            "recording_id:str mode:str segment_index:int speaker:str start_s:float end_s:float",
-            "start_s<=end_s",
-        ),
+        _schema("words", "one recognised word", "secret", "recording_id word_index",
+                "recording_id:str word_index:int turn_id:str? speaker:str? channel:int start_s:float? end_s:float?"
+                " text:str probability:float? timed:bool flagged:bool"),
+        _schema("turns", "one turn: one speaker, [start, end)", "secret", "turn_id",
+                "turn_id:str recording_id:str turn_index:int profile_id:str speaker:str channel:int start_s:float"
+                " end_s:float text:str language:str n_words:int flagged:bool" + _FATE, "start_s<=end_s"),
+        _schema("turn_times", "one turn, without its words", "public", "turn_id",
+                "turn_id:str recording_id:str turn_index:int profile_id:str speaker:str start_s:float end_s:float"
+                " n_words:int flagged:bool", "start_s<=end_s"),
+        _schema("screening", "one recording: what was heard and what was not", "public", "recording_id",
+                "recording_id:str language:str? language_probability:float? n_speakers:int? n_words:int n_turns:int"
+                " n_flagged:int n_untimed:int speech_s:float? covered_s:float? uncovered_s:float? overlap_s:float?"
+                " n_speakers_found:int? asr:str diarizer:str" + _FATE),
+        _schema("diarization", "a stretch of one speaker's speech as the diarizer hears it; mode used or automatic",
+                "public", "recording_id mode segment_index",
+                "recording_id:str mode:str segment_index:int speaker:str start_s:float end_s:float", "start_s<=end_s"),
         # 02_profiles
-        _schema(
-            "profiles",
-            "one conversation-speaker profile",
-            "public",
-            "profile_id",
-            "profile_id:str recording_id:str speaker:str language:str? n_turns:int speech_s:float n_windows:int"
-            " f0_median_hz:float?" + _FATE,
-        ),
-        _schema(
-            "profile_embeddings",
-            "one profile and backend",
-            "secret",
-            "profile_id backend",
-            "profile_id:str backend:str vector:list",
-        ),
-        _schema(
-            "voices",
-            "one unit of the reference pool",
-            "public",
-            "voice_id",
-            "voice_id:str base_voice:str synthesiser:str? language:str accent:str native_english:bool?"
-            " gender_presentation:str child_like:bool traits:str? duration_s:float? snr_db:float?"
-            " f0_median_hz:float? sha256:str? licence:str eligible:bool" + _FATE,
-        ),
-        _schema(
-            "voice_embeddings",
-            "one pool unit and backend",
-            "secret",
-            "voice_id backend",
-            "voice_id:str backend:str vector:list",
-        ),
-        _schema(
-            "backend_distances",
-            "one speaker-embedding backend on this corpus and pool",
-            "public",
-            "backend",
-            "backend:str n_pairs:int share_over_070:float? share_over_065:float? median_distance:float?"
-            " cohort:str n_cohort:int",
-        ),
+        _schema("profiles", "one conversation-speaker profile", "public", "profile_id",
+                "profile_id:str recording_id:str speaker:str language:str? n_turns:int speech_s:float n_windows:int"
+                " f0_median_hz:float?" + _FATE),
+        _schema("profile_embeddings", "one profile and backend", "secret", "profile_id backend",
+                "profile_id:str backend:str vector:list"),
+        _schema("voices", "one unit of the reference pool", "public", "voice_id",
+                "voice_id:str base_voice:str synthesiser:str? language:str accent:str native_english:bool?"
+                " gender_presentation:str child_like:bool traits:str? duration_s:float? snr_db:float?"
+                " f0_median_hz:float? sha256:str? licence:str eligible:bool" + _FATE),
+        _schema("voice_embeddings", "one pool unit and backend", "secret", "voice_id backend",
+                "voice_id:str backend:str vector:list"),
+        _schema("backend_distances", "one speaker-embedding backend on this corpus and pool", "public", "backend",
+                "backend:str n_pairs:int share_over_070:float? share_over_065:float? median_distance:float?"
+                " cohort:str n_cohort:int"),
         # 03_assign_voices
-        _schema(
-            "assignments",
-            "one profile's pseudo-voice (pi)",
-            "secret",
-            "profile_id pseudo_profile",
-            "profile_id:str pseudo_profile:int recording_id:str speaker:str voice_id:str? distance:float?"
-            " score:float? rank:int? n_candidates:int n_eligible:int" + _FATE,
-        ),
-        _schema(
-            "assignment_summary",
-            "one recording's assignment",
-            "public",
-            "recording_id pseudo_profile",
-            "recording_id:str pseudo_profile:int n_profiles:int n_assigned:int n_nodes:int"
-            " min_source_distance:float? min_target_distance:float?" + _FATE,
-        ),
+        _schema("assignments", "one profile's pseudo-voice (pi)", "secret", "profile_id pseudo_profile",
+                "profile_id:str pseudo_profile:int recording_id:str speaker:str voice_id:str? distance:float?"
+                " score:float? rank:int? n_candidates:int n_eligible:int" + _FATE),
+        _schema("assignment_summary", "one recording's assignment", "public", "recording_id pseudo_profile",
+                "recording_id:str pseudo_profile:int n_profiles:int n_assigned:int n_nodes:int"
+                " min_source_distance:float? min_target_distance:float?" + _FATE),
         # 04_convert
-        _schema(
-            "converted",
-            "one converted turn",
-            "public",
-            "turn_id",
-            "turn_id:str recording_id:str profile_id:str converter:str file:str? sha256:str? n_samples:int?"
-            " gain_db:float?" + _FATE,
-        ),
+        _schema("converted", "one converted turn", "public", "turn_id",
+                "turn_id:str recording_id:str profile_id:str converter:str file:str? sha256:str? n_samples:int?"
+                " gain_db:float?" + _FATE),
         # 05_plan_edits
-        _schema(
-            "mentions",
-            "one detected identifier mention",
-            "secret",
-            "mention_id",
-            "mention_id:str recording_id:str turn_id:str entity_id:str? category:str char_start:int? char_end:int?"
-            " text:str canonical:str source:str score:float? start_s:float? end_s:float? located:bool timed:bool",
-        ),
-        _schema(
-            "substitutions",
-            "one entity's replacement (rho)",
-            "secret",
-            "entity_id",
-            "entity_id:str recording_id:str category:str language:str original:str replacement:str?"
-            " n_mentions:int" + _FATE,
-        ),
-        _schema(
-            "edits",
-            "one edit intention: one mention to replace",
-            "secret",
-            "intention_id",
-            "intention_id:str recording_id:str turn_id:str mention_id:str entity_id:str category:str char_start:int"
-            " char_end:int original:str replacement:str start_s:float? end_s:float?" + _FATE,
-        ),
-        _schema(
-            "regions",
-            "one affected turn with all its edits composed",
-            "secret",
-            "region_id",
-            "region_id:str recording_id:str turn_id:str n_edits:int source_text:str target_text:str"
-            + _FATE,
-        ),
-        _schema(
-            "plan_summary",
-            "one recording and identifier category",
-            "public",
-            "recording_id category",
-            "recording_id:str category:str n_mentions:int n_entities:int n_edits:int n_unlocated:int n_untimed:int"
-            " n_refused:int",
-        ),
+        _schema("mentions", "one detected identifier mention", "secret", "mention_id",
+                "mention_id:str recording_id:str turn_id:str entity_id:str? category:str char_start:int? char_end:int?"
+                " text:str canonical:str source:str score:float? start_s:float? end_s:float? located:bool timed:bool"),
+        _schema("substitutions", "one entity's replacement (rho)", "secret", "entity_id",
+                "entity_id:str recording_id:str category:str language:str original:str replacement:str?"
+                " n_mentions:int" + _FATE),
+        _schema("edits", "one edit intention: one mention to replace", "secret", "intention_id",
+                "intention_id:str recording_id:str turn_id:str mention_id:str entity_id:str category:str char_start:int"
+                " char_end:int original:str replacement:str start_s:float? end_s:float?" + _FATE),
+        _schema("regions", "one affected turn with all its edits composed", "secret", "region_id",
+                "region_id:str recording_id:str turn_id:str n_edits:int source_text:str target_text:str" + _FATE),
+        _schema("plan_summary", "one recording and identifier category", "public", "recording_id category",
+                "recording_id:str category:str n_mentions:int n_entities:int n_edits:int n_unlocated:int n_untimed:int"
+                " n_refused:int"),
         # 06_render_edits
-        _schema(
-            "rendered",
-            "one rendering of an intention (focused) or region (composed)",
-            "public",
-            "item_id renderer",
-            "item_id:str kind:str renderer:str recording_id:str turn_id:str n_edits:int file:str? sha256:str?"
-            " n_samples:int? gain_db:float?" + _FATE,
-        ),
+        _schema("rendered", "one rendering of an intention (focused) or region (composed)", "public",
+                "item_id renderer",
+                "item_id:str kind:str renderer:str recording_id:str turn_id:str n_edits:int file:str? sha256:str?"
+                " n_samples:int? gain_db:float?" + _FATE),
         # 07_stitch
-        _schema(
-            "reconstructions",
-            "one recording in one condition",
-            "public",
-            "recording_id condition",
-            "recording_id:str condition:str file:str? sha256:str? n_samples:int? duration_s:float? n_segments:int"
-            " n_rendered:int n_retained:int n_failed:int clipped_s:float inserted_s:float? replay_max_steps:float?"
-            " gain_db:float?" + _FATE,
-        ),
-        _schema(
-            "timeline",
-            "one segment of a reconstruction",
-            "public",
-            "recording_id condition segment_index",
-            "recording_id:str condition:str segment_index:int kind:str turn_id:str? profile_id:str? source:str"
-            " file:str? file_start:int? source_start:int source_end:int out_start:int out_end:int channel:int",
-            "source_start<=source_end out_start<=out_end",
-        ),
+        _schema("reconstructions", "one recording in one condition", "public", "recording_id condition",
+                "recording_id:str condition:str file:str? sha256:str? n_samples:int? duration_s:float? n_segments:int"
+                " n_rendered:int n_retained:int n_failed:int clipped_s:float inserted_s:float? replay_max_steps:float?"
+                " gain_db:float?" + _FATE),
+        _schema("timeline", "one segment of a reconstruction", "public", "recording_id condition segment_index",
+                "recording_id:str condition:str segment_index:int kind:str turn_id:str? profile_id:str? source:str"
+                " file:str? file_start:int? source_start:int source_end:int out_start:int out_end:int channel:int",
+                "source_start<=source_end out_start<=out_end"),
         # 09_retranscribe
-        _schema(
-            "transcripts",
-            "fresh ASR of one recording or rendered intention in one condition",
-            "secret",
-            "item_id condition",
-            "item_id:str kind:str recording_id:str condition:str text:str? language:str? n_words:int?"
-            " flagged:bool?" + _FATE,
-        ),
-        _schema(
-            "turn_transcripts",
-            "fresh ASR of one turn's place in a reconstruction",
-            "secret",
-            "turn_id condition",
-            "turn_id:str condition:str recording_id:str profile_id:str text:str out_start_s:float out_end_s:float",
-        ),
-        _schema(
-            "lexical_matches",
-            "literal search for one intention in one condition",
-            "secret",
-            "intention_id condition scope",
-            "intention_id:str condition:str scope:str recording_id:str category:str replacement_status:str"
-            " original_status:str planned_text_holds_original:bool replacement_evidence:str?"
-            " original_evidence:str?" + _FATE,
-        ),
-        _schema(
-            "transcript_scores",
-            "word errors of one recording, condition and reference",
-            "public",
-            "recording_id condition reference",
-            "recording_id:str condition:str reference:str n_reference:int substitutions:int deletions:int"
-            " insertions:int" + _FATE,
-        ),
+        _schema("transcripts", "fresh ASR of one recording or rendered intention in one condition", "secret",
+                "item_id condition",
+                "item_id:str kind:str recording_id:str condition:str text:str? language:str? n_words:int?"
+                " flagged:bool?" + _FATE),
+        _schema("turn_transcripts", "fresh ASR of one turn's place in a reconstruction", "secret",
+                "turn_id condition",
+                "turn_id:str condition:str recording_id:str profile_id:str text:str out_start_s:float out_end_s:float"),
+        _schema("lexical_matches", "literal search for one intention in one condition", "secret",
+                "intention_id condition scope",
+                "intention_id:str condition:str scope:str recording_id:str category:str replacement_status:str"
+                " original_status:str planned_text_holds_original:bool replacement_evidence:str?"
+                " original_evidence:str?" + _FATE),
+        _schema("transcript_scores", "word errors of one recording, condition and reference", "public",
+                "recording_id condition reference",
+                "recording_id:str condition:str reference:str n_reference:int substitutions:int deletions:int"
+                " insertions:int" + _FATE),
         # 12_linkage
-        _schema(
-            "eligibility",
-            "one profile in one condition and region kind",
-            "public",
-            "profile_id condition region_kind backend",
-            "profile_id:str recording_id:str condition:str region_kind:str backend:str usable_s:float n_windows:int"
-            + _FATE,
-        ),
-        _schema(
-            "trials",
-            "one verification trial",
-            "public",
-            "protocol condition region_kind backend enrol test",
-            "protocol:str condition:str region_kind:str backend:str enrol:str test:str recording_id:str target:bool"
-            " score:float",
-        ),
-        _schema(
-            "linkage",
-            "one equal error rate",
-            "public",
-            "protocol condition region_kind backend orientation",
-            "protocol:str condition:str region_kind:str backend:str orientation:str eer:float? ci_low:float?"
-            " ci_high:float? n_target:int n_nontarget:int n_clusters:int n_draws:int n_dropped:int"
-            + _FATE,
-        ),
+        _schema("eligibility", "one profile in one condition and region kind", "public",
+                "profile_id condition region_kind backend",
+                "profile_id:str recording_id:str condition:str region_kind:str backend:str usable_s:float n_windows:int"
+                + _FATE),
+        _schema("trials", "one verification trial", "public",
+                "protocol condition region_kind backend enrol test",
+                "protocol:str condition:str region_kind:str backend:str enrol:str test:str recording_id:str target:bool"
+                " score:float"),
+        _schema("linkage", "one equal error rate", "public", "protocol condition region_kind backend orientation",
+                "protocol:str condition:str region_kind:str backend:str orientation:str eer:float? ci_low:float?"
+                " ci_high:float? n_target:int n_nontarget:int n_clusters:int n_draws:int n_dropped:int" + _FATE),
         # 08_extract_facts
-        _schema(
-            "facts",
-            "one clinical fact (CAP) of the frozen inventory",
-            "secret",
-            "fact_id",
-            "fact_id:str recording_id:str fact_index:int turn_id:str turn_index:int question_turn_id:str?"
-            " language:str role:str text:str evidence:str importance:str polarity:str temporality:str"
-            " certainty:str actor:str modifiers:str action_id:str?",
-        ),
-        _schema(
-            "actions",
-            "one clinical action: who does what, how far it is",
-            "secret",
-            "action_id",
-            "action_id:str recording_id:str turn_id:str turn_index:int actor:str action:str state:str timing:str?"
-            " plan:bool evidence:str",
-        ),
-        _schema(
-            "chronology",
-            "one temporal relation, revision or final state",
-            "secret",
-            "relation_id",
-            "relation_id:str recording_id:str turn_id:str turn_index:int relation:str first:str second:str"
-            " evidence:str",
-        ),
-        _schema(
-            "inventory_summary",
-            "one recording's frozen inventory",
-            "public",
-            "recording_id",
-            "recording_id:str language:str? extractor:str n_facts:int n_critical:int n_major:int n_minor:int"
-            " n_negated:int n_actions:int n_relations:int inventory_sha256:str?" + _FATE,
-        ),
+        _schema("facts", "one clinical fact (CAP) of the frozen inventory", "secret", "fact_id",
+                "fact_id:str recording_id:str fact_index:int turn_id:str turn_index:int question_turn_id:str?"
+                " language:str role:str text:str evidence:str importance:str polarity:str temporality:str"
+                " certainty:str actor:str modifiers:str action_id:str?"),
+        _schema("actions", "one clinical action: who does what, how far it is", "secret", "action_id",
+                "action_id:str recording_id:str turn_id:str turn_index:int actor:str action:str state:str timing:str?"
+                " plan:bool evidence:str"),
+        _schema("chronology", "one temporal relation, revision or final state", "secret", "relation_id",
+                "relation_id:str recording_id:str turn_id:str turn_index:int relation:str first:str second:str"
+                " evidence:str"),
+        _schema("inventory_summary", "one recording's frozen inventory", "public", "recording_id",
+                "recording_id:str language:str? extractor:str n_facts:int n_critical:int n_major:int n_minor:int"
+                " n_negated:int n_actions:int n_relations:int inventory_sha256:str?" + _FATE),
         # 10_judge_facts
-        _schema(
-            "fact_verdicts",
-            "one fact judged in one condition; label is absent where it is not observed",
-            "public",
-            "fact_id condition judge order",
-            "fact_id:str condition:str judge:str order:str recording_id:str importance:str polarity:str"
-            " label:str? attempts:int prompt_sha256:str? request_sha256:str? reply_sha256:str?"
-            + _FATE,
-        ),
-        _schema(
-            "endpoint_verdicts",
-            "one action, role, relation or final state judged, an unsupported addition, or a"
-            " conversation-level endpoint",
-            "public",
-            "item_id kind condition judge order",
-            "item_id:str kind:str condition:str judge:str order:str recording_id:str label:str? n_items:int"
-            + _FATE,
-        ),
-        _schema(
-            "verdict_evidence",
-            "literal evidence behind a verdict of 10_judge_facts",
-            "secret",
-            "item_id kind condition judge order",
-            "item_id:str kind:str condition:str judge:str order:str evidence:str? note:str?",
-        ),
+        _schema("fact_verdicts", "one fact judged in one condition; label is absent where it is not observed",
+                "public", "fact_id condition judge order",
+                "fact_id:str condition:str judge:str order:str recording_id:str importance:str polarity:str"
+                " label:str? attempts:int prompt_sha256:str? request_sha256:str? reply_sha256:str?" + _FATE),
+        _schema("endpoint_verdicts", "one action, role, relation or final state judged, an unsupported addition, or a"
+                " conversation-level endpoint", "public", "item_id kind condition judge order",
+                "item_id:str kind:str condition:str judge:str order:str recording_id:str label:str? n_items:int"
+                + _FATE),
+        _schema("verdict_evidence", "literal evidence behind a verdict of 10_judge_facts", "secret",
+                "item_id kind condition judge order",
+                "item_id:str kind:str condition:str judge:str order:str evidence:str? note:str?"),
         # 11_judge_edits
-        _schema(
-            "edit_verdicts",
-            "one focused intention judged in one renderer",
-            "public",
-            "intention_id condition judge order",
-            "intention_id:str condition:str judge:str order:str recording_id:str category:str"
-            " source_present:str? replacement_status:str? original_status:str? planned_text_holds_original:bool"
-            " attempts:int prompt_sha256:str? request_sha256:str? reply_sha256:str?" + _FATE,
-        ),
-        _schema(
-            "edit_evidence",
-            "literal evidence behind a verdict of 11_judge_edits",
-            "secret",
-            "intention_id condition judge order",
-            "intention_id:str condition:str judge:str order:str replacement_evidence:str? original_evidence:str?",
-        ),
+        _schema("edit_verdicts", "one focused intention judged in one renderer", "public",
+                "intention_id condition judge order",
+                "intention_id:str condition:str judge:str order:str recording_id:str category:str"
+                " source_present:str? replacement_status:str? original_status:str? planned_text_holds_original:bool"
+                " attempts:int prompt_sha256:str? request_sha256:str? reply_sha256:str?" + _FATE),
+        _schema("edit_evidence", "literal evidence behind a verdict of 11_judge_edits", "secret",
+                "intention_id condition judge order",
+                "intention_id:str condition:str judge:str order:str replacement_evidence:str? original_evidence:str?"),
         # appendices G, I, J
-        _schema(
-            "qualification",
-            "one qualification case in one order, or a gate (case_id gate:...)",
-            "public",
-            "judge suite case_id order",
-            "judge:str suite:str case_id:str order:str language:str? perturbation:str? harmful:bool?"
-            " expected:str? label:str? passed:bool?" + _FATE,
-        ),
-        _schema(
-            "second_verdicts",
-            "one sampled fact judged by a second judge in one order",
-            "public",
-            "fact_id condition judge order",
-            "fact_id:str condition:str judge:str order:str recording_id:str importance:str label:str?"
-            " attempts:int prompt_sha256:str? request_sha256:str? reply_sha256:str?" + _FATE,
-        ),
-        _schema(
-            "notes",
-            "one note written from one condition's transcript alone",
-            "secret",
-            "recording_id condition writer",
-            "recording_id:str condition:str writer:str note_id:str text:str? attempts:int" + _FATE,
-        ),
-        _schema(
-            "note_verdicts",
-            "one fact judged in the pair of source note and condition note",
-            "public",
-            "fact_id condition judge",
-            "fact_id:str condition:str judge:str recording_id:str importance:str source_included:bool? label:str?"
-            " n_unsupported:int?" + _FATE,
-        ),
-        _schema(
-            "acoustics",
-            "one measure of one recording in one condition",
-            "public",
-            "recording_id condition measure",
-            "recording_id:str condition:str measure:str value:float? unit:str" + _FATE,
-        ),
+        _schema("qualification", "one qualification case in one order, or a gate (case_id gate:...)", "public",
+                "judge suite case_id order",
+                "judge:str suite:str case_id:str order:str language:str? perturbation:str? harmful:bool?"
+                " expected:str? label:str? passed:bool?" + _FATE),
+        _schema("second_verdicts", "one sampled fact judged by a second judge in one order", "public",
+                "fact_id condition judge order",
+                "fact_id:str condition:str judge:str order:str recording_id:str importance:str label:str?"
+                " attempts:int prompt_sha256:str? request_sha256:str? reply_sha256:str?" + _FATE),
+        _schema("notes", "one note written from one condition's transcript alone", "secret",
+                "recording_id condition writer",
+                "recording_id:str condition:str writer:str note_id:str text:str? attempts:int" + _FATE),
+        _schema("note_verdicts", "one fact judged in the pair of source note and condition note", "public",
+                "fact_id condition judge",
+                "fact_id:str condition:str judge:str recording_id:str importance:str source_included:bool? label:str?"
+                " n_unsupported:int?" + _FATE),
+        _schema("acoustics", "one measure of one recording in one condition", "public",
+                "recording_id condition measure",
+                "recording_id:str condition:str measure:str value:float? unit:str" + _FATE),
         # 13_contrasts
-        _schema(
-            "contrasts",
-            "one paired contrast",
-            "public",
-            "contrast_id",
-            "contrast_id:str endpoint:str condition_a:str condition_b:str estimate:float? ci_low:float?"
-            " ci_high:float? equal_conversation:float? n_items:int n_clusters:int p:float? p_holm:float?"
-            " family:str?" + _FATE,
-        ),
-        _schema(
-            "claims",
-            "one number that prose may use",
-            "public",
-            "claim_id",
-            "claim_id:str label:str value:float? unit:str numerator:float? denominator:float? unknown:int"
-            " not_applicable:int ci_low:float? ci_high:float?" + _FATE,
-        ),
-        _schema(
-            "scorecard",
-            "one aim of the demo and what was reached",
-            "public",
-            "metric",
-            "metric:str value:float? numerator:float? denominator:float? aim:float? direction:str met:bool?"
-            " note:str?",
-        ),
+        _schema("contrasts", "one paired contrast", "public", "contrast_id",
+                "contrast_id:str endpoint:str condition_a:str condition_b:str estimate:float? ci_low:float?"
+                " ci_high:float? equal_conversation:float? n_items:int n_clusters:int p:float? p_holm:float?"
+                " family:str?" + _FATE),
+        _schema("claims", "one number that prose may use", "public", "claim_id",
+                "claim_id:str label:str value:float? unit:str numerator:float? denominator:float? unknown:int"
+                " not_applicable:int ci_low:float? ci_high:float?" + _FATE),
+        _schema("scorecard", "one aim of the demo and what was reached", "public", "metric",
+                "metric:str value:float? numerator:float? denominator:float? aim:float? direction:str met:bool?"
+                " note:str?"),
     ]
 }
+# fmt: on
 
 
 def content_id(prefix: str, *parts: object) -> str:
