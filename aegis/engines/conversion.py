@@ -172,6 +172,14 @@ SHRINKAGE = 0.1
 """Share of the diagonal in both covariances: a few seconds of speech estimate the rest badly."""
 
 
+OVERSHOOT = 0.6
+"""How far past the reference the mean envelope goes, as a share of the way there (ours).
+
+Chosen on 24 sentences of eight synthetic voices: a vocoder stops short of the reference.
+0 keeps more of the source, 1 costs more words.
+"""
+
+
 @lru_cache(maxsize=4)
 def mel_maps(n_bins: int) -> tuple[Array, Array]:
     """Linear interpolation from ``n_bins`` frequencies to N_MEL mel points, and back."""
@@ -284,7 +292,8 @@ class WorldConverter:
         analysis = analyse(source)
         here, there = self._describe(context), self._describe(voice.reference)
         cepstra = to_cepstra(analysis.envelope)
-        moved = (cepstra - here.mean) @ self._map(here, there) + there.mean
+        aim = there.mean + OVERSHOOT * (there.mean - here.mean)
+        moved = (cepstra - here.mean) @ self._map(here, there) + aim
         envelope = add_cepstra(analysis.envelope, moved - cepstra)
         pitch = self._move_pitch(analysis.f0, here, there)
         return match_level(synthesise(replace(analysis, f0=pitch, envelope=envelope)), source)
