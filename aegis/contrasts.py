@@ -230,9 +230,16 @@ def fact_contrasts(verdicts: pd.DataFrame, draws: Draws, n_draws: int) -> list[R
 
 
 def edit_contrasts(verdicts: pd.DataFrame, draws: Draws, n_draws: int) -> list[Row]:
-    """Judged realisation and retention, renderer b minus a; beside the literal search."""
+    """Judged realisation and retention, renderer b minus a; beside the literal search.
+
+    An edit that was never rendered has no verdict (0 attempts) and stays in the denominator:
+    neither realised nor retained. An invalid verdict is unobserved and left out.
+    """
     columns = [column for column, _ in LEXICAL.values()]
-    labels = agreed_labels(verdicts, "intention_id", columns)
+    unrendered = (verdicts["status"] == "failed") & (verdicts["attempts"] == 0)
+    kept = {column: verdicts[column].mask(unrendered, "failed") for column in columns}
+    kept["status"] = verdicts["status"].mask(unrendered, "ok")
+    labels = agreed_labels(verdicts.assign(**kept), "intention_id", columns)
     return [
         verdict_contrast(labels, "intention_id", column, value, f"{endpoint} (judge)", RENDERERS,
                          draws, n_draws)

@@ -209,10 +209,28 @@ def test_fact_contrasts_use_the_facts_observed_in_both_by_hand() -> None:
 
 
 def test_judged_edits_stand_beside_the_literal_search() -> None:
-    table = HAND.assign(status="ok", order="one")
+    table = HAND.assign(status="ok", order="one", attempts=1)
     rows = contrasts.edit_contrasts(table, draws, 100)
     assert [row["endpoint"] for row in rows] == ["realised (judge)", "retained (judge)"]
     assert rows[0]["estimate"] == pytest.approx(0.25)
+
+
+def test_an_edit_never_rendered_counts_as_not_realised_and_an_invalid_verdict_not_at_all() -> None:
+    """a: realised, never rendered; b: realised twice: +1/2 over two. Invalid: one item left."""
+    edits = [("i1", A), ("i2", A), ("i1", B), ("i2", B)]
+    table = pd.DataFrame(edits, columns=["intention_id", "condition"]).assign(
+        recording_id=["c1", "c2"] * 2, order="one", replacement_status="realised",
+        original_status="absent", status="ok", attempts=1,
+    )  # fmt: skip
+    lost = (table["intention_id"] == "i2") & (table["condition"] == A)
+    columns = ["replacement_status", "original_status"]
+    failed = table.assign(status=table["status"].mask(lost, "failed"))
+    failed.loc[lost, columns] = None
+    unrendered = failed.assign(attempts=failed["attempts"].mask(lost, 0))
+    row = contrasts.edit_contrasts(unrendered, draws, 100)[0]
+    assert (row["estimate"], row["n_items"]) == (0.5, 2)
+    row = contrasts.edit_contrasts(failed, draws, 100)[0]
+    assert (row["estimate"], row["n_items"]) == (0.0, 1)
 
 
 def test_all_rows_pass_their_schemas(run: Run) -> None:
