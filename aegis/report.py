@@ -4,13 +4,14 @@ Notebook outputs become public pages. So only public tables and numbers
 computed from them are shown, and players hold de-identified speech.
 
 Functions: :func:`style`, :func:`rates`, :func:`table`, :func:`say`, :func:`percent`,
-:func:`player`.
+:func:`figure`, :func:`player`.
 """
 
 from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,11 @@ def table(frame: pd.DataFrame, digits: int = 2) -> Any:
     }
     whole = {column: (lambda value: f"{value:,.0f}") for column in floats if _whole(frame[column])}
     return frame.style.format({**formats, **whole}, na_rep="–").hide(axis="index")
+
+
+def figure(frame: pd.DataFrame, plot: Callable[[], Any]) -> Any:
+    """Draw ``plot()``, or say that ``frame`` has no rows (plotting libraries fail on that)."""
+    return plot() if len(frame) else say("There is nothing to draw: the table has no rows.")
 
 
 def _whole(column: pd.Series) -> bool:

@@ -85,9 +85,8 @@ report.rates(coverage)
 
 # %%
 lengths = turn_times.assign(seconds=(turn_times["end_s"] - turn_times["start_s"]).astype(float))
-so.Plot(lengths, x="seconds").add(so.Bars(), so.Hist(binwidth=1)).label(
-    x="length of a turn in seconds", y="turns"
-)
+plot = so.Plot(lengths, x="seconds").add(so.Bars(), so.Hist(binwidth=1))
+report.figure(lengths, lambda: plot.label(x="length of a turn in seconds", y="turns"))
 
 # %% [markdown]
 # ## Against the truth, where it is known

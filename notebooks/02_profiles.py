@@ -116,12 +116,13 @@ stage.write("backend_distances", distances)
 report.table(distances.round(3))
 
 # %%
-# | label: fig-distances
-# | fig-cap: Distance between profiles and pool units, by encoder; lines at 0.65 and 0.70.
-# | fig-alt: Histograms of centred cosine distances, one panel an encoder.
+#| label: fig-distances
+#| fig-cap: Distance between profiles and pool units, by encoder; lines at 0.65 and 0.70.
+#| fig-alt: Histograms of centred cosine distances, one panel an encoder.
 report.style()
 plot = so.Plot(pairs, x="distance").facet("backend")
-plot.add(so.Bars(), so.Hist(stat="proportion", bins=30, common_norm=False))
+plot = plot.add(so.Bars(), so.Hist(stat="proportion", bins=30, common_norm=False))
+report.figure(pairs, lambda: plot)
 
 # %% [markdown]
 # ## What this shows

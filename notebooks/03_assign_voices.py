@@ -72,12 +72,13 @@ summary = stage.write("assignment_summary", summary)
 report.table(summary.round(3))
 
 # %%
-# | label: fig-assigned
-# | fig-cap: Candidates of each profile, and the distance of the voice that it was given.
-# | fig-alt: Scatter of number of eligible units against assigned distance.
+#| label: fig-assigned
+#| fig-cap: Candidates of each profile, and the distance of the voice that it was given.
+#| fig-alt: Scatter of number of eligible units against assigned distance.
 report.style()
 plot = so.Plot(assignments, x="n_eligible", y="distance").add(so.Dot(alpha=0.6))
-plot.label(x="eligible units", y="distance of the assigned voice")
+plot = plot.label(x="eligible units", y="distance of the assigned voice")
+report.figure(assignments, lambda: plot)
 
 # %% [markdown]
 # ## How much do the thresholds decide?

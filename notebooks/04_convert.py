@@ -68,16 +68,17 @@ report.table(
 )
 
 # %%
-# | label: fig-pitch
-# | fig-cap: Median pitch of each speaker and of the voice assigned to it, in Hz.
-# | fig-alt: Scatter of speaker pitch against assigned voice pitch.
+#| label: fig-pitch
+#| fig-cap: Median pitch of each speaker and of the voice assigned to it, in Hz.
+#| fig-alt: Scatter of speaker pitch against assigned voice pitch.
 report.style()
 pitch = profiles[["profile_id", "f0_median_hz"]].copy()
 voice_of = {item["id"]: item["voice"]["voice_id"] for item in items}
 reference_hz = dict(zip(voices["voice_id"], voices["f0_median_hz"], strict=True))
 pitch["assigned_hz"] = pitch["profile_id"].map(voice_of).map(reference_hz).astype(float)
 pitch["speaker_hz"] = pitch["f0_median_hz"].astype(float)
-so.Plot(pitch, x="speaker_hz", y="assigned_hz").add(so.Dot(alpha=0.6))
+plot = so.Plot(pitch, x="speaker_hz", y="assigned_hz").add(so.Dot(alpha=0.6))
+report.figure(pitch, lambda: plot)
 
 # %% [markdown]
 # ## What this shows

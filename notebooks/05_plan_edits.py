@@ -77,11 +77,9 @@ by_category
 # %%
 shown = by_category.reset_index()
 report.style()
-(
-    so.Plot(shown, x="n_mentions", y="category")
-    .add(so.Bar())
-    .label(x="mentions", y="", title="Detected mentions by category")
-)
+plot = so.Plot(shown, x="n_mentions", y="category").add(so.Bar())
+plot = plot.label(x="mentions", y="", title="Detected mentions by category")
+report.figure(shown, lambda: plot)
 
 # %%
 per_recording = summary.groupby("recording_id")[counts].sum()

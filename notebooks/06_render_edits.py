@@ -95,9 +95,9 @@ display(report.table(reasons.size().rename("n").reset_index()))
 # ## Length of the edited turns
 
 # %%
-# | label: fig-length
-# | fig-cap: Length of each rendered region beside its converted turn, in seconds.
-# | fig-alt: Scatter of rendered against converted duration, one panel a renderer.
+#| label: fig-length
+#| fig-cap: Length of each rendered region beside its converted turn, in seconds.
+#| fig-alt: Scatter of rendered against converted duration, one panel a renderer.
 report.style()
 source_s = tables["converted"].set_index("turn_id")["n_samples"] / 16_000
 regions = rendered[(rendered["kind"] == "region") & (rendered["status"] == "ok")].copy()

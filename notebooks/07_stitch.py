@@ -68,9 +68,9 @@ report.table(reconstructions.drop(columns=["file", "sha256"]))
 # A rendered turn may be longer or shorter than its source and shifts what follows.
 
 # %%
-# | label: fig-shift
-# | fig-cap: Shift of each turn's start against the source, in seconds, by source time.
-# | fig-alt: One line a conversation, one panel a condition; the converted lines lie at zero.
+#| label: fig-shift
+#| fig-cap: Shift of each turn's start against the source, in seconds, by source time.
+#| fig-alt: One line a conversation, one panel a condition; the converted lines lie at zero.
 report.style()
 turns = timeline[timeline["kind"] == "turn"].copy()
 turns["source time in s"] = turns["source_start"].astype(float) / 16_000

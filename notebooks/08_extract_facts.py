@@ -54,7 +54,8 @@ report.table(summary.groupby(["language", "status"], dropna=False)[counts].sum()
 # %%
 facts = made["facts"]
 kinds = facts.groupby(["importance", "polarity"]).size().rename("facts").reset_index()
-so.Plot(kinds, x="importance", y="facts", color="polarity").add(so.Bar(), so.Stack()).label(x="")
+plot = so.Plot(kinds, x="importance", y="facts", color="polarity").add(so.Bar(), so.Stack())
+report.figure(kinds, lambda: plot.label(x=""))
 
 # %%
 linked = pd.DataFrame(

@@ -104,9 +104,10 @@ report.table(by_plan.rename("retained").reset_index())
 # %%
 conversations = matches[matches["scope"] == "conversation"]
 status = conversations.groupby(["condition", "original_status"]).size().rename("edits")
-so.Plot(status.reset_index(), x="condition", y="edits", color="original_status").add(
-    so.Bar(), so.Stack()
-).label(x="", y="edits", color="original is")
+status = status.reset_index()
+plot = so.Plot(status, x="condition", y="edits", color="original_status")
+plot = plot.add(so.Bar(), so.Stack()).label(x="", y="edits", color="original is")
+report.figure(status, lambda: plot)
 
 # %% [markdown]
 # ## What this shows

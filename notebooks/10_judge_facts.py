@@ -81,7 +81,8 @@ report.table(outcomes)
 
 # %%
 long = outcomes.melt("condition", [*LABELS, "unobserved"], "label", "facts")
-so.Plot(long, x="condition", y="facts", color="label").add(so.Bar(), so.Stack()).label(x="")
+plot = so.Plot(long, x="condition", y="facts", color="label").add(so.Bar(), so.Stack())
+report.figure(long, lambda: plot.label(x=""))
 
 # %%
 report.table(contradiction_table(verdicts))

@@ -75,9 +75,8 @@ report.rates(pd.DataFrame(rates))
 
 # %%
 counts = first.groupby(["condition", "replacement_status"]).size().rename("edits").reset_index()
-so.Plot(counts, x="condition", y="edits", color="replacement_status").add(
-    so.Bar(), so.Stack()
-).label(x="")
+plot = so.Plot(counts, x="condition", y="edits", color="replacement_status")
+report.figure(counts, lambda: plot.add(so.Bar(), so.Stack()).label(x=""))
 
 # %% [markdown]
 # ## Retained originals

@@ -36,3 +36,10 @@ def test_player_holds_sound_and_refuses_originals(tmp_path):
     write_wav(tmp_path / "secret" / "a.wav", signal)
     with pytest.raises(ValueError, match="originals are never shown"):
         report.player(tmp_path / "secret" / "a.wav")
+
+
+def test_an_empty_figure_is_said_and_not_drawn():
+    rows = pd.DataFrame({"a": [1]})
+    assert report.figure(rows, lambda: "drawn") == "drawn"
+    empty = report.figure(rows.iloc[:0], lambda: pytest.fail("drawn without rows"))
+    assert "no rows" in empty.data

@@ -71,10 +71,10 @@ def failed(renderer: str, kind: str) -> str:
 
 
 rows = [
-    ("focused intentions, VoiceCraft's role", "1/601", failed("renderer_a", "focused")),
-    ("focused intentions, F5-TTS's role", "0/601", failed("renderer_b", "focused")),
-    ("composed regions, VoiceCraft's role", "16/545", failed("renderer_a", "composed")),
-    ("composed regions, F5-TTS's role", "0/545", failed("renderer_b", "composed")),
+    ("focused intentions, VoiceCraft's role", "1/601", failed("renderer_a", "intention")),
+    ("focused intentions, F5-TTS's role", "0/601", failed("renderer_b", "intention")),
+    ("composed regions, VoiceCraft's role", "16/545", failed("renderer_a", "region")),
+    ("composed regions, F5-TTS's role", "0/545", failed("renderer_b", "region")),
 ]
 table = pd.DataFrame(rows, columns=["generation failures", "paper", "this run"])
 report.table(table.assign(comparable="no: other engines and recordings"))
