@@ -87,7 +87,8 @@ def partition(verdicts: pd.DataFrame) -> pd.DataFrame:
         row = {"condition": condition, "scheduled": len(own)}
         row |= {label: int(counts.get(label, 0)) for label in LABELS}
         rows.append(row | {"unobserved": int(own["label"].isna().sum())})
-    return pd.DataFrame(rows)
+    columns = ["condition", "scheduled", *LABELS, "unobserved"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def fact_claims(verdicts: pd.DataFrame, draws: Draws, n_draws: int) -> list[Row]:

@@ -308,6 +308,12 @@ def test_bounds_take_unobserved_and_uncertain_to_both_ends() -> None:
     assert (found.low, found.high) == pytest.approx((2 / 5 - 3 / 5, 2 / 5 - 1 / 5))
 
 
+def test_partition_of_no_verdicts_keeps_its_columns() -> None:
+    table = partition(verdicts().iloc[:0])
+    assert len(table) == 0
+    assert {"condition", "scheduled", "preserved", "unobserved"} <= set(table.columns)
+
+
 def test_partition_adds_up() -> None:
     table = partition(verdicts())
     rest = table[["preserved", "partial", "missing", "contradicted", "uncertain", "unobserved"]]

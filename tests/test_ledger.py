@@ -45,6 +45,14 @@ def test_an_engine_stands_once_with_all_its_stages(run):
     assert engines.loc["kokoro", "stages"] == "00_corpora"
 
 
+def test_a_receipt_of_a_notebook_run_by_hand_is_checked_without_a_page(run):
+    receipt = receipts.read_receipt(run, "00_corpora") | {"tables": {}, "files": {}}
+    assert receipts.output_reasons(run, receipt) == []
+    damaged = receipt | {"tables": {"recordings": "0" * 64}}
+    found = receipts.output_reasons(run, damaged)
+    assert found == ["output tables/recordings.parquet is not what was written"]
+
+
 def test_fates_add_up(run):
     fates = ledger.item_fates(run)
     kinds = [c for c in fates.columns if c not in ("table", "unit", "scheduled")]
