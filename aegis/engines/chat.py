@@ -18,7 +18,7 @@ import json
 import os
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -455,8 +455,3 @@ def account(replies: Iterable[Reply]) -> dict[str, int]:
     for reply in replies:
         counts[reply.outcome] += 1
     return {"scheduled": sum(counts.values()), **counts}
-
-
-def as_row(reply: Reply) -> dict[str, Any]:
-    """What a verdict table keeps of a reply: hashes, validity, attempt; not its words."""
-    return {key: value for key, value in asdict(reply).items() if key != "value"}
