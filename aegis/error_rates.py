@@ -8,7 +8,7 @@ undefined is NaN.
 
 Functions: :func:`equal_error_rate`, :func:`attacker_orientation`, :func:`error_curve`,
 :func:`hull_error_rate`, :func:`tpr_at_fpr`, :func:`log_likelihood_ratio_cost`,
-:func:`minimum_cost`, :func:`calibrate`, :func:`linkability`.
+:func:`minimum_cost`, :func:`calibrate`, :func:`linkability`, :func:`zebra`.
 """
 
 from __future__ import annotations
@@ -160,6 +160,23 @@ def log_likelihood_ratio_cost(llr: ArrayLike, target: ArrayLike) -> float:
 
 def minimum_cost(score: ArrayLike, target: ArrayLike) -> float:
     """minCllr: Cllr of the best monotone recalibration (pool adjacent violators)."""
+    llr, n_target, n_nontarget = monotone_ratios(score, target)
+    miss, alarm = np.logaddexp(0.0, -llr), np.logaddexp(0.0, llr)
+    miss, alarm = (
+        np.where(n > 0, loss, 0.0) @ n / n.sum()
+        for n, loss in ((n_target, miss), (n_nontarget, alarm))
+    )
+    return float((miss + alarm) / (2 * math.log(2)))
+
+
+def monotone_ratios(score: ArrayLike, target: ArrayLike) -> tuple[Floats, Floats, Floats]:
+    """Log-likelihood ratios of the best monotone recalibration, one an equal score, ascending.
+
+    Returns
+    -------
+    (llr, n_target, n_nontarget)
+        ``llr`` is infinite where only one class has scores.
+    """
     scores, targets = check_scores(score, target)
     order = np.argsort(scores, kind="stable")
     ends = group_ends(scores[order])
@@ -168,7 +185,45 @@ def minimum_cost(score: ArrayLike, target: ArrayLike) -> float:
     share = np.clip(isotonic_regression(n_target / n_group, sample_weight=n_group), 0.0, 1.0)
     with np.errstate(divide="ignore"):
         llr = np.log(share) - np.log1p(-share) - math.log(targets.sum() / (~targets).sum())
-    return log_likelihood_ratio_cost(np.repeat(llr, n_group.astype(int)), targets[order])
+    return llr, n_target, n_group - n_target
+
+
+ZEBRA_TAGS = (("A", 1.0), ("B", 2.0), ("C", 4.0), ("D", 5.0), ("E", 6.0), ("F", math.inf))
+"""Category of a worst case below so many powers of ten; no evidence at all is ``0``."""
+
+
+@dataclass(frozen=True)
+class Disclosure:
+    """ZEBRA (Nautsch et al. 2020) of calibrated scores.
+
+    ``population_bits`` is the mean information gain over all prior odds: 0 is perfect
+    privacy, ``1 / (2 ln 2)`` = 0.72 full disclosure. ``individual_log10`` is the strongest
+    evidence against one person as a power of ten, ``tag`` its category.
+    """
+
+    population_bits: float
+    individual_log10: float
+    tag: str
+
+
+def zebra(score: ArrayLike, target: ArrayLike, n_priors: int = 200) -> Disclosure:
+    """Expected and worst-case disclosure of the best monotone recalibration of the scores."""
+    llr, n_target, n_nontarget = monotone_ratios(score, target)
+    llr, level = np.unique(llr, return_inverse=True)
+    n_target = np.bincount(level, n_target).astype(np.float64)
+    n_nontarget = np.bincount(level, n_nontarget).astype(np.float64)
+    nodes, weights = np.polynomial.legendre.leggauss(n_priors)
+    prior, weights = 0.5 * (nodes + 1.0), 0.5 * weights
+    gain = 0.0
+    for p, weight in zip(prior, weights, strict=True):
+        odds = llr + math.log(p / (1.0 - p))
+        miss = np.where(n_target > 0, np.logaddexp(0.0, -odds), 0.0) @ n_target / n_target.sum()
+        alarm = np.where(n_nontarget > 0, np.logaddexp(0.0, odds), 0.0) @ n_nontarget
+        default = -p * math.log(p) - (1.0 - p) * math.log1p(-p)
+        gain += weight * (default - p * miss - (1.0 - p) * alarm / n_nontarget.sum())
+    worst = float(llr[n_target > 0].max() / math.log(10.0))
+    tag = "0" if worst < 1e-6 else next(name for name, top in ZEBRA_TAGS if worst <= top)
+    return Disclosure(max(0.0, float(gain / math.log(2.0))), worst, tag)
 
 
 def calibrate(score: ArrayLike, target: ArrayLike, other: ArrayLike) -> Floats:

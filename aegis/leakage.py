@@ -148,20 +148,35 @@ def cmc(ranks: NDArray[np.int64], at: Sequence[int] = (1, 5, 10, 20)) -> dict[in
     return {k: float((ranks <= k).mean()) for k in at}
 
 
-def cmc_chance(
-    gallery_speakers: Sequence[str],
-    probe_speakers: Sequence[str],
-    k: int,
+def chance_cmc(n_relevant: int, n_gallery: int, k: int) -> float:
+    """CMC@k of a gallery in random order that holds ``n_relevant`` rows of the speaker."""
+    from scipy.stats import hypergeom
+
+    return float(1.0 - hypergeom.pmf(0, n_gallery, n_relevant, min(k, n_gallery)))
+
+
+def permuted_cmc(
+    nearest: NDArray[np.int64],
+    gallery_speakers: NDArray[np.int64],
+    probe_speakers: NDArray[np.int64],
+    at: Sequence[int],
     rng: np.random.Generator,
     n_permutations: int = 200,
-) -> float:
-    """CMC@k when the gallery is in random order."""
-    gallery, probes = np.asarray(gallery_speakers), np.asarray(probe_speakers)
-    shares = []
-    for _ in range(n_permutations):
-        drawn = gallery[rng.permuted(np.tile(np.arange(gallery.size), (probes.size, 1)), axis=1)]
-        shares.append(float((drawn[:, :k] == probes[:, None]).any(axis=1).mean()))
-    return float(np.mean(shares))
+) -> list[tuple[float, float, float]]:
+    """Mean and central 95 % of CMC@k when the gallery's names are dealt anew.
+
+    ``nearest`` are the gallery rows found for each probe, shape (probes, at least max k).
+    """
+    shares = np.empty((n_permutations, len(at)))
+    for row in shares:
+        renamed = rng.permutation(gallery_speakers)
+        hits = renamed[nearest] == probe_speakers[:, None]
+        row[:] = [hits[:, :k].any(axis=1).mean() for k in at]
+    low, high = np.percentile(shares, [2.5, 97.5], axis=0)
+    return [
+        (float(m), float(a), float(b))
+        for m, a, b in zip(shares.mean(axis=0), low, high, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -273,11 +288,12 @@ def eps_hat_lower(hits: int, n_target: int, false_hits: int, n_nontarget: int) -
 
 
 @dataclass(frozen=True)
-class TailRate:
+class CalibratedRate:
     """TPR at a held-out threshold for one nominal FPR, over speaker splits.
 
     ``n_tail`` is the number of negatives that the nominal FPR leaves in the calibration
-    half (median over splits); below 10 the cell is not resolvable.
+    half (median over splits); below 10 the cell is not resolvable. ``hits`` to
+    ``n_nontarget`` are mean counts of a test half.
     """
 
     nominal_fpr: float
@@ -288,67 +304,110 @@ class TailRate:
     n_tail: float
     n_speakers_hit: float
     n_splits: int
+    hits: float
+    n_target: float
+    false_hits: float
+    n_nontarget: float
 
     @property
     def resolvable(self) -> bool:
         return self.n_tail >= 10
+
+    @property
+    def eps(self) -> float:
+        return eps_hat(self.tpr, self.nominal_fpr)
+
+    @property
+    def eps_lower(self) -> float:
+        """From exact limits of a test half's rounded counts."""
+        counts = (self.hits, self.n_target, self.false_hits, self.n_nontarget)
+        return eps_hat_lower(*(round(value) for value in counts))
 
 
 def calibrated_tpr(
     scores: Floats,
     target: NDArray[np.bool_],
     speakers: Sequence[str],
-    nominal_fpr: float,
+    others: Sequence[str],
+    nominal_fprs: Sequence[float],
     rng: np.random.Generator,
     n_splits: int = 200,
-) -> TailRate:
+) -> list[CalibratedRate]:
     """Threshold from one half of the speakers, TPR and FPR on the other (methods of appendix V).
 
     Parameters
     ----------
     scores, target
         Score and truth of each trial, shape (n,); higher means same.
-    speakers
-        The enrolled speaker of each trial; trials go to a half by it.
-    nominal_fpr
-        The false-positive rate that the threshold aims at.
+    speakers, others
+        The enrolled and the tested speaker of each trial. A split uses the trials whose
+        two speakers fall into one half.
+    nominal_fprs
+        The false-positive rates that the threshold aims at.
 
     Raises
     ------
     ValueError
-        A class is empty, or there are fewer than two speakers.
+        A class is empty, there are fewer than two speakers, or no split has both classes
+        on both sides.
     """
-    who = np.asarray(speakers)
-    if target.all() or not target.any() or np.unique(who).size < 2:
+    names, code = np.unique(np.asarray([*speakers, *others]), return_inverse=True)
+    first, second = code[: len(scores)], code[len(scores) :]
+    if target.all() or not target.any() or names.size < 2:
         raise ValueError("calibration needs targets, non-targets and at least two speakers")
-    draws = []
+    ranked = np.argsort(scores, kind="stable")[::-1]
+    scores, target, first, second = scores[ranked], target[ranked], first[ranked], second[ranked]
+    draws: list[NDArray[np.float64]] = []
     for _ in range(n_splits):
-        half = speaker_split(speakers, 0.5, rng)
-        negatives = np.sort(scores[half & ~target])[::-1]
-        if not negatives.size or not (~half & target).any() or not (~half & ~target).any():
+        chosen = np.zeros(names.size, dtype=bool)
+        chosen[rng.permutation(names.size)[: names.size // 2]] = True
+        a, b = chosen[first], chosen[second]
+        taught, tested = a & b, ~a & ~b
+        negatives, held = scores[taught & ~target], scores[tested]
+        truth, who = target[tested], first[tested]
+        if not negatives.size or not truth.any() or truth.all():
             continue
-        allowed = int(np.floor(nominal_fpr * negatives.size))
-        threshold = negatives[allowed] if allowed < negatives.size else -np.inf
-        hits = ~half & (scores > threshold)
-        draws.append(
-            (
-                float(hits[~half & target].mean()),
-                float(hits[~half & ~target].mean()),
-                nominal_fpr * negatives.size,
-                float(np.unique(who[hits & target]).size),
-            )
-        )
+        rows = [_held_out(negatives, held, truth, who, fpr) for fpr in nominal_fprs]
+        draws.append(np.array(rows))
     if not draws:
         raise ValueError("no split has targets and non-targets on both sides")
-    table = np.array(draws)
-    low, high = np.percentile(table[:, 0], [2.5, 97.5])
-    return TailRate(
+    return [_summary(np.stack(draws)[:, i], fpr) for i, fpr in enumerate(nominal_fprs)]
+
+
+def _held_out(
+    negatives: Floats,
+    held: Floats,
+    truth: NDArray[np.bool_],
+    who: NDArray[np.int64],
+    nominal_fpr: float,
+) -> tuple[float, ...]:
+    """One split, scores descending: hits, targets, false hits, non-targets, tail, speakers."""
+    allowed = int(np.floor(nominal_fpr * negatives.size + 1e-9))
+    threshold = negatives[allowed] if allowed < negatives.size else -np.inf
+    passed = held > threshold
+    hits = passed & truth
+    n_target = int(truth.sum())
+    return (
+        int(hits.sum()), n_target, int(passed.sum() - hits.sum()), truth.size - n_target,
+        nominal_fpr * negatives.size, np.unique(who[hits]).size,
+    )  # fmt: skip
+
+
+def _summary(table: NDArray[np.float64], nominal_fpr: float) -> CalibratedRate:
+    hits, n_target, false_hits, n_nontarget, tail, speakers = table.T
+    rate = hits / n_target
+    low, high = np.percentile(rate, [2.5, 97.5])
+    return CalibratedRate(
         nominal_fpr,
-        tpr=float(table[:, 0].mean()),
+        tpr=float(rate.mean()),
         ci_low=float(low),
         ci_high=float(high),
-        realised_fpr=float(table[:, 1].mean()),
-        n_tail=float(np.median(table[:, 2])),
-        n_speakers_hit=float(np.median(table[:, 3])),
-        n_splits=len(draws),
+        realised_fpr=float((false_hits / n_nontarget).mean()),
+        n_tail=float(np.median(tail)),
+        n_speakers_hit=float(np.median(speakers)),
+        n_splits=len(table),
+        hits=float(hits.mean()),
+        n_target=float(n_target.mean()),
+        false_hits=float(false_hits.mean()),
+        n_nontarget=float(n_nontarget.mean()),
     )

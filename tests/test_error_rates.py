@@ -177,3 +177,42 @@ def test_linkability_of_apart_same_and_half_overlapping_scores() -> None:
 def test_linkability_needs_twenty_mated_scores() -> None:
     target = np.repeat([True, False], [19, 100])
     assert math.isnan(er.linkability(np.arange(119.0), target))
+
+
+def test_zebra_by_hand() -> None:
+    """Perfect separation discloses the whole prior entropy: its mean over priors is 1/(2 ln 2)."""
+    full = er.zebra([3, 2, 1, 0], [1, 1, 0, 0])
+    assert full.population_bits == pytest.approx(1 / (2 * np.log(2)), abs=1e-4)
+    assert (full.individual_log10, full.tag) == (np.inf, "F")
+    none = er.zebra([1, 1, 1, 1], [1, 1, 0, 0])
+    assert none.population_bits == pytest.approx(0.0, abs=1e-9)
+    assert none.tag == "0"
+    # One target in two above one non-target in four: the ratio of the upper group is 2.
+    some = er.zebra([2, 1, 2, 1, 1, 1], [1, 1, 0, 0, 0, 0])
+    assert some.individual_log10 == pytest.approx(np.log10(2))
+    assert some.tag == "A"
+
+
+def test_zebra_is_the_mean_over_priors_of_the_gained_entropy() -> None:
+    rng = np.random.default_rng(0)
+    target = np.repeat([True, False], 200)
+    score = rng.integers(0, 6, 400) + 2 * target
+    rates = {s: ((score[target] == s).mean(), (score[~target] == s).mean()) for s in set(score)}
+    llr, n_target, n_nontarget = er.monotone_ratios(score, target)
+    assert n_target.sum() == n_nontarget.sum() == 200
+    assert len(llr) == len(rates)
+    assert (llr[1:] >= llr[:-1]).all()
+    priors = np.linspace(0, 1, 2001)[1:-1]
+    posterior = [
+        sum(
+            -p * a * np.log2(p / (p + (1 - p) * np.exp(-x)))
+            - (1 - p) * b * np.log2((1 - p) / ((1 - p) + p * np.exp(x)))
+            for x, a, b in zip(llr, n_target / 200, n_nontarget / 200, strict=True)
+            if np.isfinite(x)
+        )
+        for p in priors
+    ]
+    entropy = -priors * np.log2(priors) - (1 - priors) * np.log2(1 - priors)
+    assert er.zebra(score, target).population_bits == pytest.approx(
+        float((entropy - posterior).mean()), abs=2e-3
+    )

@@ -125,10 +125,17 @@ def test_ranks_and_cmc_by_hand():
     assert beyond.tolist() == [2, 2]
 
 
-def test_chance_cmc_meets_its_closed_form():
-    gallery = [f"s{i}" for i in range(20)]
-    chance = leakage.cmc_chance(gallery, gallery, 5, np.random.default_rng(0), 400)
-    assert chance == pytest.approx(5 / 20, abs=0.01)
+def test_permuted_cmc_meets_its_closed_form():
+    """Three rows a speaker among 30: the hypergeometric chance of meeting one of them in five."""
+    rng = np.random.default_rng(0)
+    held = np.repeat(np.arange(10), 3)
+    nearest = np.stack([rng.permutation(30)[:5] for _ in range(40)])
+    found = leakage.permuted_cmc(nearest, held, rng.integers(0, 10, 40), (1, 5), rng, 400)
+    for (mean, low, high), k in zip(found, (1, 5), strict=True):
+        assert mean == pytest.approx(leakage.chance_cmc(3, 30, k), abs=0.02)
+        assert low <= mean <= high
+    assert leakage.chance_cmc(1, 20, 5) == pytest.approx(5 / 20)
+    assert leakage.chance_cmc(1, 3, 5) == 1.0
 
 
 def _pairs(n, d, noise, rng):
@@ -185,21 +192,34 @@ def test_calibrated_tpr_of_known_normals():
     target = np.arange(2 * n) < n
     scores = rng.standard_normal(2 * n) + 2.0 * target
     speakers = [f"s{i % 50}" for i in range(2 * n)]
-    found = leakage.calibrated_tpr(scores, target, speakers, 1e-2, rng, n_splits=40)
+    found, tiny = leakage.calibrated_tpr(
+        scores, target, speakers, speakers, (1e-2, 1e-4), rng, n_splits=40
+    )
     assert found.tpr == pytest.approx(0.372, abs=0.02)
     assert found.realised_fpr == pytest.approx(0.01, abs=0.002)
     assert found.resolvable
     assert found.ci_low <= found.tpr <= found.ci_high
-    tiny = leakage.calibrated_tpr(scores, target, speakers, 1e-4, rng, n_splits=5)
+    assert found.n_speakers_hit == 25
+    assert found.eps == pytest.approx(np.log(found.tpr / 0.01))
+    assert 0 < found.eps_lower < found.eps
     assert tiny.n_tail == pytest.approx(2.0, abs=0.2)
     assert not tiny.resolvable
 
 
+def test_calibration_uses_no_trial_across_the_halves():
+    """Two enrolled speakers, each tested by itself and by the other: no half has non-targets."""
+    speakers, others = ["a", "a", "b", "b"], ["a", "b", "b", "a"]
+    target = np.array([True, False, True, False])
+    with pytest.raises(ValueError, match="no split"):
+        leakage.calibrated_tpr(
+            np.arange(4.0), target, speakers, others, [0.1], np.random.default_rng(0)
+        )
+
+
 def test_calibration_refuses_what_it_cannot_split():
     scores, target = np.arange(4.0), np.array([True, True, False, False])
+    rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match="at least two speakers"):
-        leakage.calibrated_tpr(scores, target, ["s"] * 4, 0.1, np.random.default_rng(0))
+        leakage.calibrated_tpr(scores, target, ["s"] * 4, ["s"] * 4, [0.1], rng)
     with pytest.raises(ValueError, match="needs targets"):
-        leakage.calibrated_tpr(
-            scores, ~(target | ~target), list("abcd"), 0.1, np.random.default_rng(0)
-        )
+        leakage.calibrated_tpr(scores, target | True, list("abcd"), list("abcd"), [0.1], rng)
