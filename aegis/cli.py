@@ -81,6 +81,37 @@ def run(
     _summarise(outcomes)
 
 
+@_command
+def sweep(
+    params: ParamsPath,
+    axes: Annotated[
+        list[str],
+        typer.Argument(metavar="NOTEBOOK.NAME=V1,V2 ...", help="Parameters and their values."),
+    ],
+    run: Annotated[str | None, typer.Option("--run", help="Default: the file's stem.")] = None,
+    until: Annotated[str, typer.Option(help="Last stage of each setting.")] = "13_contrasts",
+    param: Overrides = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="A running Dask scheduler, tcp://host:port.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Default: one a core.")] = None,
+) -> None:
+    """Run a finished run's stages again over a grid of parameters, only what they reach."""
+    from aegis import pipeline
+    from aegis.sweep import parse_axes, run_grid
+    from aegis.tables import open_run
+
+    study = pipeline.load_study(params, param or [])
+    parent = open_run(run or study.run_name)
+    with pipeline.locked(parent):
+        table, folder = run_grid(
+            parent, study, parse_axes(axes), until, cluster, workers, typer.echo
+        )
+    typer.echo(
+        f"{table['setting'].nunique()} settings, {len(table)} rows: {folder / 'results.csv'}"
+    )
+
+
 def _summarise(outcomes: list[StageOutcome]) -> None:
     names = ("planned", "observed", "failed", "not_applicable")
     executed = [outcome for outcome in outcomes if outcome.executed]

@@ -28,7 +28,7 @@ RUN_LAYER = frozenset(
     f"aegis.{name}"
     for name in (
         "checks", "cli", "closure", "cluster", "doctor", "monitor", "pipeline", "receipts", "site",
-        "stage",
+        "stage", "sweep",
     )
 )  # fmt: skip
 _PURE_DECORATORS = frozenset(

@@ -24,9 +24,9 @@ from aegis.tables import Run
 class Monitor:
     """Progress on the terminal (plain lines elsewhere) and peak memory, once every half second."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, quiet: bool = False) -> None:
         self.path = run.root / ".progress.json"
-        self.console = Console(stderr=True)
+        self.console = Console(stderr=True, quiet=quiet)
         self.peak_mb = 0.0
         self._stage = ""
         self._task: Any = None

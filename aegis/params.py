@@ -3,8 +3,10 @@
 The parameters cell of ``notebooks/<stage>.py`` is the only declaration: annotated
 plain literals with a trailing comment. ``params/<profile>.yaml`` has one section a
 notebook with the values that differ, and may hold ``title``, ``profile`` and
-``notebooks`` (the stages that take part). Everything is checked before a kernel
-starts: papermill runs a misspelt parameter on defaults with exit code 0.
+``notebooks`` (the stages that take part). ``extends: demo.yaml`` takes over a profile of
+the same folder, of which only what differs is then written, and its run. Everything is
+checked before a kernel starts: papermill runs a misspelt parameter on defaults with exit
+code 0.
 
 Functions: :func:`read_declarations`, :func:`read_params`, :func:`check_value`.
 """
@@ -24,7 +26,7 @@ import yaml
 from aegis.errors import ParamError
 
 ANNOTATIONS = ("str", "int", "float", "bool", "list[str]", "list[int]", "list[float]")
-_TOP_LEVEL = ("title", "profile", "notebooks")
+_TOP_LEVEL = ("title", "profile", "notebooks", "extends")
 _CELL = re.compile(r"^# %%(.*)$", re.MULTILINE)
 
 Value = Any
@@ -51,10 +53,12 @@ class StudyParams:
     notebooks: tuple[str, ...]
     values: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     overrides: tuple[str, ...] = ()
+    base: str | None = None
 
     @property
     def run_name(self) -> str:
-        return self.path.stem
+        """The file's stem; of a profile that extends another one, that one's."""
+        return self.base or self.path.stem
 
 
 def cells(source: str) -> list[tuple[str, str]]:
@@ -179,7 +183,7 @@ def read_params(
     ParamError
         The file is absent or broken, or a section, key or value is wrong.
     """
-    content = _load(path)
+    content, base = _extended(path)
     declared = {name: read_declarations(source) for name, source in notebooks.items()}
     chosen = content.get("notebooks", sorted(notebooks))
     if not isinstance(chosen, list):
@@ -202,7 +206,33 @@ def read_params(
         section, name, value = parse_override(text, declared)
         values.setdefault(section, {})[name] = value
     title, profile = content.get("title", path.stem), content.get("profile", path.stem)
-    return StudyParams(path, str(title), str(profile), tuple(chosen), values, tuple(overrides))
+    return StudyParams(
+        path, str(title), str(profile), tuple(chosen), values, tuple(overrides), base
+    )
+
+
+def _extended(path: Path) -> tuple[dict[str, Any], str | None]:
+    """A profile's content over that of the profile that it extends, and that one's stem.
+
+    Raises
+    ------
+    ParamError
+        The extended profile extends another one, or is no file name.
+    """
+    content = _load(path)
+    if "extends" not in content:
+        return content, None
+    named = content["extends"]
+    if not isinstance(named, str) or "/" in named:
+        raise ParamError(f"{path.name}: extends must name a file beside it, is {named!r}")
+    below = _load(path.parent / named)
+    if "extends" in below:
+        raise ParamError(f"{path.name}: {named} extends another profile itself")
+    merged = below | content
+    for section in set(below) & set(content) - set(_TOP_LEVEL):
+        if isinstance(below[section], dict) and isinstance(content[section], dict):
+            merged[section] = below[section] | content[section]
+    return merged, Path(named).stem
 
 
 def _load(path: Path) -> dict[str, Any]:

@@ -237,17 +237,22 @@ def run_study(
     force: bool = False,
     scheduler: str | None = None,
     workers: int | None = None,
+    until: str | None = None,
+    quiet: bool = False,
 ) -> list[StageOutcome]:
     """Execute the stages of a profile that are not up to date, in order.
 
     Parameters
     ----------
-    only, start
-        One stage; the first stage to look at. Stages before it are taken as they are.
+    only, start, until
+        One stage; the first and the last stage to look at. Stages before the first are
+        taken as they are.
     force
         Execute even what is up to date (finished items are still reused).
     scheduler
         Address of a running Dask scheduler; default: a local cluster of ``workers``.
+    quiet
+        Nothing is said on the terminal.
 
     Raises
     ------
@@ -257,11 +262,11 @@ def run_study(
         Another process works on this run.
     """
     notebooks = find_notebooks()
-    order = _selection(stage_order(params, notebooks), only, start)
+    order = _selection(stage_order(params, notebooks), only, start, until)
     run = open_run(run_name or params.run_name, create=True)
     outcomes = []
     saved = json.dumps({"params": str(params.path.resolve()), "overrides": list(params.overrides)})
-    with locked(run), Monitor(run) as monitor, ExitStack() as stack:
+    with locked(run), Monitor(run, quiet) as monitor, ExitStack() as stack:
         write_bytes(_study_file(run), saved.encode())
         address = scheduler
         for name in order:
@@ -282,10 +287,14 @@ def run_study(
     return outcomes
 
 
-def _selection(order: list[str], only: str | None, start: str | None) -> list[str]:
+def _selection(
+    order: list[str], only: str | None, start: str | None, until: str | None
+) -> list[str]:
     if only is not None:
         return [find_stage(only, order)]
-    return order if start is None else order[order.index(find_stage(start, order)) :]
+    first = 0 if start is None else order.index(find_stage(start, order))
+    last = len(order) if until is None else order.index(find_stage(until, order)) + 1
+    return order[first:last]
 
 
 def n_cores() -> int:
@@ -317,7 +326,7 @@ def locked(run: Run) -> Iterator[None]:
 
 
 @contextmanager
-def _environment(**values: str) -> Iterator[None]:
+def environment(**values: str) -> Iterator[None]:
     """Set environment variables for the kernels started inside the block."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
@@ -367,7 +376,7 @@ def execute_notebook(
     # papermill's own check of parameters does not understand `str | None`; ours is in params.
     logging.getLogger("papermill").setLevel(logging.ERROR)
     problem = ""
-    with _environment(**surroundings):
+    with environment(**surroundings):
         try:
             papermill.execute_notebook(
                 jupytext.read(notebook),

@@ -153,3 +153,29 @@ def test_a_wrong_override_is_refused(
 ) -> None:
     with pytest.raises(ParamError, match=message):
         params.read_params(write(tmp_path, ""), notebooks, [text])
+
+
+def test_a_profile_may_extend_another(tmp_path: Path, notebooks: dict[str, Path]) -> None:
+    write(tmp_path, "title: Base\n03_assign:\n  code: '007'\n  distance: 0.6\n")
+    path = tmp_path / "more.yaml"
+    path.write_text("extends: demo.yaml\nprofile: more\n03_assign:\n  distance: 0.5\n")
+    study = params.read_params(path, notebooks)
+    assert study.values["03_assign"] == {"code": "007", "distance": 0.5}
+    assert (study.run_name, study.title, study.profile) == ("demo", "Base", "more")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("extends: none.yaml\n", "no such parameter file"),
+        ("extends: 3\n", "must name a file beside it"),
+        ("extends: more.yaml\n", "extends another profile itself"),
+    ],
+)
+def test_a_wrong_extension_is_refused(
+    tmp_path: Path, notebooks: dict[str, Path], text: str, message: str
+) -> None:
+    path = tmp_path / "more.yaml"
+    path.write_text(text)
+    with pytest.raises(ParamError, match=message):
+        params.read_params(path, notebooks)
