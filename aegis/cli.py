@@ -244,6 +244,55 @@ def fetch(
         typer.echo(f"{fetched.name}: {fetched.origin}")
 
 
+Folder = Annotated[Path | None, typer.Option(exists=True, file_okay=False)]
+File = Annotated[Path | None, typer.Option(exists=True, dir_okay=False)]
+
+
+@_command
+def leakage(
+    out: Annotated[Path, typer.Option(help="Where report.html and the CSV files go.")],
+    original: Folder = None,
+    anonymised: Folder = None,
+    anonymised2: Folder = None,
+    meta: File = None,
+    embeddings: File = None,
+    trials: File = None,
+    name: Annotated[str, typer.Option(help="The system's name in the report.")] = "anonymised",
+    backends: Annotated[str, typer.Option(help="Encoders, by commas.")] = "ge2e,dvector",
+    asr: Annotated[
+        str, typer.Option(help="ASR systems by commas, or none; used where META has texts.")
+    ] = "whisper-base,whisper-tiny.en",
+    rates_hz: Annotated[str, typer.Option(help="Sampling rates attacked.")] = "16000,8000",
+    lengths_s: Annotated[
+        str, typer.Option(help="Segment lengths; 0 is the whole file.")
+    ] = "0,10,30,60",
+    n_draws: Annotated[int, typer.Option(min=10, help="Resamples of an interval.")] = 2000,
+    n_trials: Annotated[int, typer.Option(min=100, help="Trials of a membership game.")] = 20_000,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+) -> None:
+    """Measure what leaks from recordings that any system anonymised.
+
+    META.csv needs the columns path and speaker; sex, age, accent, language, session,
+    pseudo_profile, text and test_set are used where given. Kaldi data folders need no META.
+    A second call goes on where the first one stopped.
+    """
+    from aegis.leakage_report import Options, run_report
+    from aegis.leakage_tables import Settings
+
+    try:
+        lengths, rates = ([int(v) for v in text.split(",")] for text in (lengths_s, rates_hz))
+    except ValueError as error:
+        raise ParamError(f"--lengths-s and --rates-hz take whole numbers ({error})") from None
+    options = Options(
+        out, original, anonymised, anonymised2, meta, embeddings, trials, name,
+        tuple(backends.split(",")), () if asr == "none" else tuple(asr.split(",")),
+        tuple(rates), tuple(lengths), workers,
+        Settings(n_draws=n_draws, n_draws_soft=min(1000, n_draws), n_trials=n_trials),
+    )  # fmt: skip
+    page = run_report(options, lambda line: typer.echo(line, err=True))
+    typer.echo(f"report: {page}")
+
+
 @_command
 def lab() -> None:
     """Open the notebooks in JupyterLab (they open as notebooks through jupytext)."""

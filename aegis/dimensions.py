@@ -1,8 +1,8 @@
 """The five dimensions of leakage (NIST, appendix U) on utterances of any origin.
 
 Unit: a condition, that is one system, pseudo-profile, backend and test set. Pairs of two
-versions of one source are never trials (gallery and probe would hold the same words), an
-error rate is never flipped, and a cell without enough data is a row with status
+versions of one recording are never trials (both sides would hold the same words), an error
+rate is never flipped, and a cell without enough data is a row with status
 ``not_applicable`` and the counts. Privacy values lie in [0, 1], 1 = nothing leaks.
 
 Trials (NIST section 3.2), target against non-target: ``oaoa`` original-anonymised of one
@@ -55,6 +55,7 @@ class _Side:
     rows: Floats
     speaker: Codes
     source: Codes
+    recording: Codes
     session: Codes
 
 
@@ -117,18 +118,18 @@ def _side(segments: Segments, system: str, profile: int, backend: str, use: Any)
     mask = (segments.table["system"] == system) & (segments.table["pseudo_profile"] == profile)
     at = np.flatnonzero(mask.to_numpy())
     rows = segments.vectors[backend][at]
-    speaker, source, session = (segments.codes(c)[at] for c in ("speaker", "source", "session"))
-    return _Side(use(rows) if len(rows) else rows, speaker, source, session)
+    codes = [segments.codes(c)[at] for c in ("speaker", "source", "recording", "session")]
+    return _Side(use(rows) if len(rows) else rows, *codes)
 
 
 def _pairs(left: _Side, right: _Side, kind: str, rng: np.random.Generator) -> tuple[Floats, Codes]:
     """Scores and speakers of the pairs of one kind, shapes (n,) and (n, 2)."""
     same = left.speaker[:, None] == right.speaker[None, :]
-    apart = left.source[:, None] != right.source[None, :]
+    apart = left.recording[:, None] != right.recording[None, :]
     mask = {
         "target": same & apart,
         "other": ~same,
-        "recording": same & ~apart,
+        "recording": same & (left.source[:, None] == right.source[None, :]),
         "inside": same & apart & (left.session[:, None] == right.session[None, :]),
         "apart": same & (left.session[:, None] != right.session[None, :])
         & (left.session[:, None] >= 0) & (right.session[None, :] >= 0),

@@ -2,7 +2,8 @@
 
 Unit: one version of an utterance. ``system`` is ``original`` or the anonymiser's name;
 ``source`` names the utterance that a version was made from, so all versions of one
-recording share it; ``pseudo_profile`` is 0 for originals and counts an anonymiser's
+recording share it (``recording`` is the file where a source is a piece of one, else the
+source itself); ``pseudo_profile`` is 0 for originals and counts an anonymiser's
 pseudo-profiles from 1. What is not known is NA: session, sex, age, accent, language,
 text, test_set. Embeddings are unit-norm rows by backend.
 
@@ -50,6 +51,7 @@ class Segments:
                 full[name] = None
         full = full.astype(dict.fromkeys(OPTIONAL, object))
         full = full.where(full.notna(), None)
+        full["recording"] = full["source"] if "recording" not in full else full["recording"]
         if full.duplicated(KEY).any():
             first = full.loc[full.duplicated(KEY), KEY].iloc[0].tolist()
             raise ValueError(f"segments: {int(full.duplicated(KEY).sum())} repeat, e.g. {first}")

@@ -146,6 +146,14 @@ class Converter(Protocol):
         ...
 
 
+class SentenceEncoder(Protocol):
+    info: EngineInfo
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Unit rows; the cosine of two is how alike two texts are."""
+        ...
+
+
 class Renderer(Protocol):
     info: EngineInfo
 
@@ -199,6 +207,7 @@ _MODULES = (
     "detection",
     "judging",
     "extraction",
+    "sentences",
 )
 _factories: dict[tuple[str, str], Factory] = {}
 _resident: dict[tuple[str, str, tuple[tuple[str, Any], ...]], Any] = {}
