@@ -1,7 +1,8 @@
 """The study's wiring and how it is run.
 
 :data:`STAGES` is the only place that says which notebook reads and writes which
-table. A name with ``?`` may be absent. :func:`run_study` executes, in that order,
+table. A name with ``?`` may be absent; ``receipts`` stands for the receipts of all stages
+above it. :func:`run_study` executes, in that order,
 the notebooks whose receipts no longer hold; :func:`status` says why. A stage is
 done by its own receipt only: papermill ends well also when a kernel calls
 ``sys.exit(0)``.
@@ -18,7 +19,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import filelock
@@ -49,10 +50,20 @@ def _wiring(name: str, reads: str, writes: str) -> Wiring:
     return Wiring(name, read, written, optional)
 
 
+def _with_receipts(wirings: Sequence[Wiring]) -> dict[str, Wiring]:
+    """Stages by name, where ``receipts`` is replaced by those of all stages before."""
+    stages: dict[str, Wiring] = {}
+    for wiring in wirings:
+        before = tuple(receipts.RECEIPT + name for name in stages)
+        reads = [(before if name == "receipts" else (name,)) for name in wiring.reads]
+        stages[wiring.name] = replace(wiring, reads=tuple(n for names in reads for n in names))
+    return stages
+
+
 _GOLD = "gold_turns? gold_words? gold_speech? gold_mentions? gold_facts?"
 
 # fmt: off
-STAGES: dict[str, Wiring] = {wiring.name: wiring for wiring in [
+STAGES: dict[str, Wiring] = _with_receipts([
     _wiring("00_corpora", "", f"recordings file_map {_GOLD}"),
     _wiring("01_transcribe", f"recordings {_GOLD}", "words turns turn_times screening diarization"),
     _wiring("02_profiles", f"recordings turns screening {_GOLD}",
@@ -92,12 +103,7 @@ STAGES: dict[str, Wiring] = {wiring.name: wiring for wiring in [
             "recordings words turns screening diarization profiles assignments mentions edits lexical_matches"
             f" transcripts transcript_scores eligibility trials linkage claims {_GOLD}",
             "scorecard"),
-    _wiring("C_models", "recordings claims", ""),
     _wiring("F_units", "recordings profiles voices turns edits regions trials claims", ""),
-    _wiring("Q_failures",
-            "recordings screening profiles voices assignments converted substitutions edits regions rendered"
-            " reconstructions transcripts lexical_matches transcript_scores eligibility linkage contrasts claims", ""),
-    _wiring("R_receipts", "recordings screening converted rendered reconstructions transcripts linkage claims", ""),
     _wiring("G_second_judge",
             "recordings turns facts actions chronology inventory_summary turn_transcripts fact_verdicts edit_verdicts",
             "qualification second_verdicts"),
@@ -109,7 +115,12 @@ STAGES: dict[str, Wiring] = {wiring.name: wiring for wiring in [
             "notes note_verdicts acoustics"),
     _wiring("T_prompts", "inventory_summary", ""),
     _wiring("W_published_arithmetic", "claims contrasts", ""),
-]}
+    _wiring("C_models", "recordings claims receipts", ""),
+    _wiring("Q_failures",
+            "recordings screening profiles voices assignments converted substitutions edits regions rendered"
+            " reconstructions transcripts lexical_matches transcript_scores eligibility linkage contrasts claims receipts", ""),
+    _wiring("R_receipts", "recordings screening converted rendered reconstructions transcripts linkage claims receipts", ""),
+])
 # fmt: on
 
 

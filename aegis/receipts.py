@@ -30,6 +30,8 @@ _ENGINE_PACKAGES = (
     "num2words", "text2num",
 )  # fmt: skip
 _LARGE_BYTES = 1 << 20
+RECEIPT = "receipt:"
+"""Before a stage's name: its receipt as an input of a page about the run itself."""
 
 
 Receipt = dict[str, Any]
@@ -69,11 +71,19 @@ def hash_files(paths: Iterable[Path]) -> list[str | None]:
         return list(pool.map(file_sha256, paths))
 
 
-def hash_tables(run: Run, names: Iterable[str]) -> dict[str, str | None]:
-    """Table -> SHA-256 of its file; None when there is none, or no schema of it yet."""
+def hash_inputs(run: Run, names: Iterable[str]) -> dict[str, str | None]:
+    """Input -> SHA-256 of its file; None when there is none, or no schema of it yet.
+
+    An input is a table, or ``receipt:`` and a stage.
+    """
     known = list(names)
-    there = [name for name in known if name in SCHEMAS]
-    hashed = dict(zip(there, hash_files(run.table_path(n) for n in there), strict=True))
+    places = {name: run.table_path(name) for name in known if name in SCHEMAS}
+    places |= {
+        name: receipt_path(run, name.removeprefix(RECEIPT))
+        for name in known
+        if name.startswith(RECEIPT)
+    }
+    hashed = dict(zip(places, hash_files(places.values()), strict=True))
     return {name: hashed.get(name) for name in known}
 
 
@@ -205,7 +215,7 @@ def stale_reasons(
     reasons += _differences("outside file", receipt["used"], _used_now(receipt["used"]))
     reasons += _differences("model card", receipt["cards"], cards(code))
     reasons += _differences("package", receipt["packages"], packages())
-    reasons += _differences("input", receipt["inputs"], hash_tables(run, reads))
+    reasons += _differences("input", receipt["inputs"], hash_inputs(run, reads))
     return reasons + output_reasons(run, receipt)
 
 

@@ -30,10 +30,12 @@ report.style()
 # ## Stages
 #
 # `engine_s` is the bare time inside engines, over all items; `wall_s` is the last execution, in
-# which reused items cost nothing. Memory is the kernel's peak plus that of its workers.
+# which reused items cost nothing. Memory is the kernel's peak plus that of its workers. This page
+# follows the receipts of all stages before it: when one of them runs again, so does this page.
 
 # %%
 costs = ledger.stage_costs(stage.run)
+costs = costs[costs["stage"] != stage.name]
 report.table(costs, 1)
 
 # %%
