@@ -1,7 +1,7 @@
 """What each prompt's reply must look like: pydantic models, strict, no extra fields.
 
 Unit: one reply. Labels are closed sets; evidence is literal text of the transcript named in
-the prompt, checked afterwards in :mod:`aegis.engines.judging`. Models are named by the
+the prompt, checked afterwards in :mod:`aegis.engines.asking`. Models are named by the
 prompt files under ``aegis/prompts``.
 
 Data: :data:`SCHEMAS`, name -> model.

@@ -28,7 +28,7 @@ import seaborn.objects as so
 from aegis import report
 from aegis.clinical_truth import extraction_table
 from aegis.stage import open_stage
-from aegis.work.judge import extract_recording, inventory_items, inventory_tables
+from aegis.work.inventory import extract_recording, inventory_items, inventory_tables
 
 stage = open_stage("08_extract_facts", globals())
 report.style()

@@ -34,7 +34,8 @@ from aegis.clinical_truth import agreement_table, perturbed_cases
 from aegis.engines.judging import ORDERS
 from aegis.engines.qualification import require_qualified
 from aegis.stage import open_stage
-from aegis.work.judge import ARMS, judge_items, judge_recording, load_engine, verdict_tables
+from aegis.work.clinical import load_engine
+from aegis.work.judge import ARMS, judge_items, judge_recording, verdict_tables
 
 stage = open_stage("10_judge_facts", globals())
 report.style()

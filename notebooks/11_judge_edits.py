@@ -30,7 +30,8 @@ from aegis import report
 from aegis.engines.judging import ORDERS
 from aegis.engines.qualification import require_qualified
 from aegis.stage import open_stage
-from aegis.work.judge import edit_items, edit_tables, judge_intentions, load_engine
+from aegis.work.clinical import load_engine
+from aegis.work.judge_edits import edit_items, edit_tables, judge_intentions
 
 stage = open_stage("11_judge_edits", globals())
 report.style()

@@ -385,7 +385,8 @@ ACI = DATA / "aci_bench" / "data" / "challenge_data" / "valid.csv"
 
 @pytest.mark.skipif(not ACI.exists(), reason="ACI-Bench dialogues are not at hand")
 def test_notes_of_real_dialogues_hold_their_facts() -> None:
-    from aegis.engines.judging import Claim, NoteCase, RulesNoteWriter, Said, judge_notes_by_rules
+    from aegis.engines.judging import Claim, Said
+    from aegis.engines.notes import NoteCase, RulesNoteWriter, judge_notes_by_rules
 
     kept = total = 0
     for dialogue in pd.read_csv(ACI)["dialogue"].head(3):

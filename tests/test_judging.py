@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from aegis.engines import EngineInfo, load
+from aegis.engines.asking import check_evidence, check_unsupported
 from aegis.engines.chat import ChatRequest, Reply
 from aegis.engines.judging import (
     ORDERS,
-    ChatJudge,
     Claim,
     EditCase,
     JudgeCase,
@@ -21,9 +21,8 @@ from aegis.engines.judging import (
     RulesJudge,
     Said,
     Verdict,
-    check_evidence,
-    check_unsupported,
 )
+from aegis.engines.judging_chat import ChatJudge
 from aegis.engines.qualification import (
     BLIND,
     BlindJudge,

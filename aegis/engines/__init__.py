@@ -206,6 +206,8 @@ _MODULES = (
     "rendering",
     "detection",
     "judging",
+    "judging_chat",
+    "notes",
     "extraction",
     "sentences",
 )

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from aegis.engines import EngineInfo, register
+from aegis.engines.asking import chat_client, converse, transcript_text
 from aegis.engines.chat import ChatClient, ChatRequest
-from aegis.engines.judging import RULES_REVISION, ChatJudge, chat_client
+from aegis.engines.judging import RULES_REVISION
 from aegis.errors import ReplyError
 from aegis.facts import Action, Fact, Inventory, Relation, SourceTurn, extract_inventory
 from aegis.prompting import fill, read_prompt
@@ -46,14 +47,14 @@ class ChatExtractor:
     """Three prompts a conversation: facts, actions, chronology."""
 
     def __init__(self, client: ChatClient, attempts: int = 3) -> None:
-        self.client, self.judge = client, ChatJudge(client, attempts)
+        self.client, self.attempts = client, attempts
         info = client.model.info
         self.info = EngineInfo(
             "fact_extractor", info.name, info.revision, info.licence, info.device, embedded=False
         )
 
     def extract(self, turns: Sequence[SourceTurn], language: str) -> Inventory:
-        said = "\n".join(f"{i} {turn.speaker}: {turn.text}" for i, turn in enumerate(turns))
+        said = transcript_text((turn.speaker, turn.text) for turn in turns)
         requests = []
         for name in _PROMPTS:
             prompt = read_prompt(name)
@@ -64,9 +65,8 @@ class ChatExtractor:
             check_extraction(value, turns)
 
         found: dict[str, list[dict[str, Any]]] = {}
-        for request, (reply, problem) in zip(
-            requests, self.judge.converse(requests, [check] * len(requests)), strict=True
-        ):
+        outcomes = converse(self.client, requests, [check] * len(requests), self.attempts)
+        for request, (reply, problem) in zip(requests, outcomes, strict=True):
             if problem is not None or reply.value is None:
                 raise ReplyError(f"{request.id}: invalid: {problem}")
             found |= reply.value

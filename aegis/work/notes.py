@@ -12,7 +12,7 @@ Functions: :func:`note_items`, :func:`write_note`, :func:`note_table`, :func:`pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,27 +21,14 @@ from numpy.typing import NDArray
 
 from aegis import engines
 from aegis.audio import SAMPLE_RATE_HZ, read_wav
-from aegis.engines.judging import (
-    Claim,
-    Judge,
-    NoteCase,
-    NoteWriter,
-    Said,
-    judge_notes,
-)
+from aegis.engines.judging import Claim, Judge, Said
+from aegis.engines.notes import NoteCase, NoteWriter, judge_notes
 from aegis.statements import read_sentences
-from aegis.tables import SCHEMAS, Run, content_id, empty_table
-from aegis.work.judge import judge_items, load_engine
-
-Item = dict[str, Any]
-Tables = Mapping[str, pd.DataFrame]
+from aegis.tables import Run, content_id
+from aegis.work.clinical import Item, Tables, frame, load_engine
+from aegis.work.judge import judge_items
 
 NOTE_ARMS = ("source_text", "converted", "renderer_a", "renderer_b")
-
-
-def _frame(name: str, rows: Sequence[Item]) -> pd.DataFrame:
-    columns = list(SCHEMAS[name].columns)
-    return pd.DataFrame(rows, columns=columns) if len(rows) else empty_table(name)
 
 
 # --- notes -----------------------------------------------------------------------------
@@ -87,7 +74,7 @@ def note_table(items: Sequence[Item], results: Iterable[Any], writer: str) -> pd
                 "status": value["status"], "reason": value["reason"],
             }
         )  # fmt: skip
-    return _frame("notes", rows)
+    return frame("notes", rows)
 
 
 def pair_items(tables: Tables, notes: pd.DataFrame) -> list[Item]:
@@ -151,7 +138,7 @@ def note_verdict_table(
                     "status": row[3], "reason": row[4],
                 }
             )  # fmt: skip
-    return _frame("note_verdicts", rows)
+    return frame("note_verdicts", rows)
 
 
 # --- acoustics -------------------------------------------------------------------------
@@ -249,7 +236,7 @@ def acoustic_table(tables: Tables, items: Sequence[Item], results: Iterable[Any]
         place = (item["recording_id"], item["condition"])
         value = None if result.value is None else result.value["correlation"]
         add(place, "long-term spectrum", value, "correlation", str(result.reason))
-    return _frame("acoustics", rows)
+    return frame("acoustics", rows)
 
 
 def _largest_shift(timeline: pd.DataFrame, place: tuple[str, str]) -> float | None:

@@ -39,7 +39,8 @@ from aegis.engines.qualification import (
 )
 from aegis.second_judge import consensus, kappas, sample_facts, second_items, weighted_rows
 from aegis.stage import open_stage
-from aegis.work.judge import judge_recording, load_engine, second_table
+from aegis.work.clinical import load_engine
+from aegis.work.judge import judge_recording, second_table
 
 stage = open_stage("G_second_judge", globals())
 report.style()

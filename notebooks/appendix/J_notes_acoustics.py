@@ -32,7 +32,7 @@ from aegis.contrasts import show
 from aegis.engines.qualification import require_qualified
 from aegis.note_contrasts import note_contrast, source_disagreement
 from aegis.stage import open_stage
-from aegis.work.judge import load_engine
+from aegis.work.clinical import load_engine
 from aegis.work.notes import (
     acoustic_table,
     compare_spectra,
