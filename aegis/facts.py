@@ -1,86 +1,27 @@
-"""The clinical inventory of a conversation: facts, actions, chronology.
+"""Extracting the clinical inventory of a conversation by rules.
 
-Unit: one fact (a clinical atomic proposition, CAP): one checkable statement with literal
-evidence in one source turn, its polarity, time, certainty, actor, modifiers, linked action
-and importance. Facts are extracted once from the source transcript and frozen: the hash of
-an inventory covers every field. Rules only: clauses that name something clinical, answers
-to clinical questions, and plans. Ids come from content.
+Unit: one fact of one clause: clauses that name something clinical, answers to clinical
+questions, and plans. Actions and relations follow from the same reading
+(:mod:`aegis.actions`, :mod:`aegis.chronology`). What is extracted is judged later: nothing
+here looks at any other transcript than the source.
 
-Functions: :func:`guess_roles`, :func:`extract_inventory`, :func:`inventory_sha256`,
-:func:`score_extraction`.
+Functions: :func:`guess_roles`, :func:`extract_inventory`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import replace
 
 from aegis import clinical_terms as terms
+from aegis.actions import TIMES, read_action
+from aegis.chronology import find_relations
 from aegis.clauses import Clause, read_clauses
+from aegis.inventory import Action, Fact, Inventory, SourceTurn
 from aegis.statements import Token, answer_polarity, read_sentences
-from aegis.tables import content_id
-
-
-@dataclass(frozen=True)
-class SourceTurn:
-    """One turn as the extractor sees it."""
-
-    turn_id: str
-    speaker: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Fact:
-    """One fact; ``question`` is the turn index of the question that it answers."""
-
-    turn_index: int
-    text: str
-    evidence: str
-    importance: str
-    polarity: str
-    temporality: str
-    certainty: str
-    actor: str
-    role: str
-    modifiers: dict[str, str] = field(default_factory=dict)
-    question: int | None = None
-    action: int | None = None
-
-
-@dataclass(frozen=True)
-class Action:
-    turn_index: int
-    actor: str
-    action: str
-    state: str
-    timing: str
-    plan: bool
-    evidence: str
-
-
-@dataclass(frozen=True)
-class Relation:
-    turn_index: int
-    relation: str
-    first: str
-    second: str
-    evidence: str
-
-
-@dataclass(frozen=True)
-class Inventory:
-    facts: tuple[Fact, ...]
-    actions: tuple[Action, ...]
-    relations: tuple[Relation, ...]
-
 
 _CLINICAL = frozenset(("drug", "symptom", "dose"))
-_TIMES = frozenset(("duration", "frequency", "daytime", "day", "date", "rank"))
 _SHOWN = frozenset(
     (
         "dose",
@@ -191,12 +132,13 @@ def extract_inventory(
             fact = _fact(turn, index, clause, asked, roles[turn.speaker], language)
             if fact is None:
                 continue
-            action = _action(turn, index, clause, fact, roles[turn.speaker], language)
+            action = read_action(index, clause, fact, roles[turn.speaker], language)
             if action is not None:
                 actions.append(action)
-                fact = Fact(**{**asdict(fact), "action": len(actions) - 1})
+                fact = replace(fact, action=len(actions) - 1)
             facts.append(fact)
-    return Inventory(tuple(facts), tuple(actions), tuple(_relations(turns, facts, language)))
+    relations = find_relations(turns, actions, roles, language)
+    return Inventory(tuple(facts), tuple(actions), tuple(relations))
 
 
 def _question_before(
@@ -300,7 +242,7 @@ def _is_plan(clause: Clause, evidence: str, role: str, language: str) -> bool:
         return False
     words = set(re.findall(r"[^\W\d_]+", evidence.casefold()))
     verbs = words & terms.PLANS[language]
-    timed = any(t.group in _TIMES for t in clause.tokens)
+    timed = any(t.group in TIMES for t in clause.tokens)
     conditional = bool(
         words & {"if", "si", "first", "don", "not", "pas", "straight", "back", "tout"}
     )
@@ -388,193 +330,3 @@ def _importance(tokens: Sequence[Token], language: str) -> str:
     return (
         "major" if any(t.group in ("symptom", "site", "test", "act") for t in tokens) else "minor"
     )
-
-
-# --- actions ---------------------------------------------------------------------------
-
-_IF = {
-    "en": re.compile(r"\b(?:if|when|unless)\b", re.I),
-    "fr": re.compile(r"\b(?:si|quand)\b|\ben cas\b", re.I),
-}
-_ONGOING = ("keep", "continuer")
-_STOPS = ("stop", "arrêter")
-_CLINICIAN_DOES = {
-    "en": re.compile(
-        r"\b(?:I'll|we'll|I'd like|I will|we will|I'm going|I am|let's wait|we)\b", re.I
-    ),
-    "fr": re.compile(r"\b(?:j'|je |nous |on va|il faudra)", re.I),
-}
-
-
-def _action(
-    turn: SourceTurn, index: int, clause: Clause, fact: Fact, role: str, language: str
-) -> Action | None:
-    """An action: something is started, stopped, taken, ordered or advised."""
-    acts = [t.value for t in clause.tokens if t.group == "act"]
-    treats = any(t.group in ("drug", "dose") for t in clause.tokens)
-    words = set(re.findall(r"[^\W\d_]+", fact.evidence.casefold()))
-    plans = role == "clinician" and (
-        fact.temporality == "future" or bool(words & terms.PLANS[language])
-    )
-    if not (acts or (role == "clinician" and treats) or plans):
-        return None
-    if role != "clinician" and not any(a in _STOPS for a in acts):
-        return None
-    state = _state(fact, acts, role, language)
-    clinician = role == "clinician" and _CLINICIAN_DOES[language].search(fact.evidence) is not None
-    timing = ", ".join(t.value for t in clause.tokens if t.group in _TIMES)
-    return Action(
-        index,
-        "clinician" if clinician else "patient",
-        fact.evidence,
-        state,
-        timing,
-        role == "clinician",
-        fact.evidence,
-    )
-
-
-def _state(fact: Fact, acts: Sequence[str], role: str, language: str) -> str:
-    if any(a in _STOPS for a in acts):
-        return "stopped"
-    if _IF[language].search(fact.evidence):
-        return "conditional"
-    if any(a in _ONGOING for a in acts):
-        return "ongoing"
-    if fact.temporality == "past":
-        return "done"
-    return "advised" if fact.polarity == "negated" else "planned"
-
-
-# --- chronology ------------------------------------------------------------------------
-
-_RELATION = {
-    "en": re.compile(r"\b(before|after|during|until|since|then)\b", re.I),
-    "fr": re.compile(r"\b(avant|après|pendant|jusqu'à|depuis|puis|ensuite)\b", re.I),
-}
-_NAMES = {
-    "before": "before",
-    "until": "before",
-    "then": "before",
-    "after": "after",
-    "since": "after",
-    "during": "during",
-    "avant": "before",
-    "jusqu'à": "before",
-    "puis": "before",
-    "ensuite": "before",
-    "après": "after",
-    "depuis": "after",
-    "pendant": "during",
-}
-_REVISES = {
-    "en": re.compile(
-        r"\b(?:actually|instead|well, no|in that case|let's say|let's lower|restart|change it)\b",
-        re.I,
-    ),
-    "fr": re.compile(r"\b(?:en fait|finalement|plutôt|à la place|dans ce cas)\b", re.I),
-}
-
-
-def _relations(
-    turns: Sequence[SourceTurn], facts: Sequence[Fact], language: str
-) -> list[Relation]:
-    found: list[Relation] = []
-    for fact in facts:
-        match = _RELATION[language].search(fact.evidence)
-        if match and match.start() > 0:
-            first, second = fact.evidence[: match.start()], fact.evidence[match.end() :]
-            if first.strip(" ,") and second.strip(" ,"):
-                name = _NAMES[match.group(1).casefold()]
-                found.append(
-                    Relation(
-                        fact.turn_index, name, first.strip(" ,"), second.strip(" ,"), fact.evidence
-                    )
-                )
-    for index, turn in enumerate(turns):
-        for sentence in read_sentences(turn.text, language):
-            text = turn.text[sentence.start : sentence.end]
-            match = _REVISES[language].search(text)
-            if match and sentence.tokens and not sentence.question:
-                found.append(Relation(index, "revises", "what was said before", text, text))
-    return found + _final_states(facts, language)
-
-
-def _final_states(facts: Sequence[Fact], language: str) -> list[Relation]:
-    """What is said last of each drug: its dose, or that it is stopped."""
-    from aegis.statements import read_tokens
-
-    last: dict[str, Fact] = {}
-    for fact in facts:
-        tokens = read_tokens(fact.evidence, language)
-        if any(t.group in ("dose", "act", "frequency") for t in tokens):
-            for token in tokens:
-                if token.group == "drug":
-                    last[token.value] = fact
-    return [
-        Relation(f.turn_index, "final_state", drug, f.evidence, f.evidence)
-        for drug, f in sorted(last.items())
-    ]
-
-
-# --- tables and scores -----------------------------------------------------------------
-
-
-def inventory_sha256(inventory: Inventory) -> str:
-    """The hash that freezes an inventory."""
-    text = json.dumps(asdict(inventory), sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def fact_id(recording_id: str, turn_id: str, index: int, evidence: str) -> str:
-    return content_id("f", recording_id, turn_id, index, evidence)
-
-
-Span = tuple[int, str, str]
-"""Turn index, literal evidence, polarity (empty where it does not matter)."""
-
-
-def score_extraction(found: Sequence[Span], gold: Sequence[Span]) -> tuple[int, int, int]:
-    """Matched pairs, number found, number in truth; one to one, greedily by overlap.
-
-    Two spans match when they lie in one turn, agree in polarity, and one's words are at
-    least half the other's shorter list of words.
-    """
-    pairs = []
-    for i, (turn, evidence, polarity) in enumerate(found):
-        own = set(re.findall(r"\w+", evidence.casefold()))
-        for j, (gold_turn, gold_evidence, gold_polarity) in enumerate(gold):
-            if turn != gold_turn or polarity != gold_polarity:
-                continue
-            other = set(re.findall(r"\w+", gold_evidence.casefold()))
-            shared = len(own & other) / max(1, min(len(own), len(other)))
-            if shared >= 0.5:
-                pairs.append((-shared, -len(own & other), i, j))
-    used_found: set[int] = set()
-    used_gold: set[int] = set()
-    for _, _, i, j in sorted(pairs):
-        if i not in used_found and j not in used_gold:
-            used_found.add(i)
-            used_gold.add(j)
-    return len(used_found), len(found), len(gold)
-
-
-def as_modifiers(fact: Fact) -> str:
-    """Modifiers as stored: JSON with sorted keys."""
-    return json.dumps(fact.modifiers, sort_keys=True, ensure_ascii=False)
-
-
-def row_of(fact: Fact) -> dict[str, Any]:
-    """The columns of ``facts`` that come from the fact alone."""
-    return {
-        "turn_index": fact.turn_index,
-        "role": fact.role,
-        "text": fact.text,
-        "evidence": fact.evidence,
-        "importance": fact.importance,
-        "polarity": fact.polarity,
-        "temporality": fact.temporality,
-        "certainty": fact.certainty,
-        "actor": fact.actor,
-        "modifiers": as_modifiers(fact),
-    }

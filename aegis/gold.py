@@ -15,6 +15,7 @@ from typing import Any
 
 from aegis.errors import ManifestError
 from aegis.fields import check_known, check_needed, check_texts, one_of
+from aegis.inventory import Action, Relation
 
 ROLES = ("clinician", "nurse", "patient", "relative", "pharmacist", "receptionist", "reader")
 IMPORTANCE = ("critical", "major", "minor")
@@ -44,26 +45,10 @@ class GoldFact:
 
 
 @dataclass(frozen=True)
-class GoldAction:
+class GoldAction(Action):
+    """An action with the name by which the script's facts link to it."""
+
     action_id: str
-    turn_index: int
-    actor: str
-    action: str
-    state: str
-    timing: str
-    plan: bool
-    evidence: str
-
-
-@dataclass(frozen=True)
-class GoldRelation:
-    """``first <relation> second``; a final state has its subject first and the state second."""
-
-    turn_index: int
-    relation: str
-    first: str
-    second: str
-    evidence: str
 
 
 _FACT_KEYS = (
@@ -120,7 +105,6 @@ def parse_action(entry: Any, texts: Sequence[str]) -> GoldAction:
     check_texts(entry, "id action timing evidence", "action")
     what = f"action {entry['id']}"
     return GoldAction(
-        entry["id"],
         _evidence_turn(entry, texts, what),
         one_of(entry["actor"], (*ROLES, "family"), f"{what}: actor"),
         entry["action"],
@@ -128,15 +112,16 @@ def parse_action(entry: Any, texts: Sequence[str]) -> GoldAction:
         entry.get("timing", ""),
         bool(entry.get("plan", False)),
         entry["evidence"],
+        entry["id"],
     )
 
 
-def parse_relation(entry: Any, texts: Sequence[str]) -> GoldRelation:
-    """One temporal relation or final state; ``texts`` are the turns."""
+def parse_relation(entry: Any, texts: Sequence[str]) -> Relation:
+    """``first <relation> second``, or a final state (subject, state); ``texts`` are the turns."""
     check_known(entry, "turn relation first second evidence", "chronology")
     check_needed(entry, "relation first second evidence", "chronology")
     check_texts(entry, "first second evidence", "chronology")
-    return GoldRelation(
+    return Relation(
         _evidence_turn(entry, texts, "chronology"),
         one_of(entry["relation"], RELATIONS, "relation"),
         entry["first"],

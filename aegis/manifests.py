@@ -18,7 +18,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ import pandas as pd
 
 from aegis.errors import ManifestError
 from aegis.fields import read_yaml
-from aegis.gold import GoldFact
+from aegis.gold import GoldAction, GoldFact
+from aegis.inventory import Relation
 from aegis.scripts import (
     CATEGORIES,
     MANIFESTS,
@@ -310,7 +311,7 @@ def gold_tables(
 
     Returns
     -------
-    ``gold_turns``, ``gold_words``, ``gold_mentions`` and ``gold_facts``, checked.
+    ``gold_turns gold_words gold_mentions gold_facts gold_actions gold_chronology``, checked.
 
     Raises
     ------
@@ -324,7 +325,7 @@ def gold_tables(
             f" {len(word_times)} lists of word times"
         )
     rows: dict[str, list[dict[str, Any]]] = {
-        "gold_turns": [], "gold_words": [], "gold_mentions": [], "gold_facts": [],
+        "gold_turns": [], "gold_words": [], "gold_mentions": [],
     }  # fmt: skip
     for turn, (start_s, end_s), times in zip(script.turns, turn_times, word_times, strict=True):
         here = {"recording_id": script.recording_id, "turn_index": turn.turn_index}
@@ -344,6 +345,8 @@ def gold_tables(
             columns = ("char_start", "char_end", "text", "category", "entity")
             rows["gold_mentions"].append({**here, **{c: getattr(mention, c) for c in columns}})
     rows["gold_facts"] = [_fact_row(script, i, fact) for i, fact in enumerate(script.facts)]
+    rows["gold_actions"] = _numbered(script, "action_index", script.actions)
+    rows["gold_chronology"] = _numbered(script, "relation_index", script.chronology)
     return {name: _checked(name, found) for name, found in rows.items()}
 
 
@@ -358,6 +361,16 @@ def _word_times(
             f" {len(times)} word times"
         )
     return times
+
+
+def _numbered(
+    script: Script, index: str, entries: Sequence[GoldAction | Relation]
+) -> list[dict[str, Any]]:
+    """Actions or relations as rows, in the order of the script."""
+    return [
+        {"recording_id": script.recording_id, index: i, **asdict(entry)}
+        for i, entry in enumerate(entries)
+    ]
 
 
 def _fact_row(script: Script, index: int, fact: GoldFact) -> dict[str, Any]:

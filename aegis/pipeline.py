@@ -61,10 +61,11 @@ def _with_receipts(wirings: Sequence[Wiring]) -> dict[str, Wiring]:
 
 
 _GOLD = "gold_turns? gold_words? gold_speech? gold_mentions? gold_facts?"
+_GOLD_PLANS = "gold_actions? gold_chronology?"
 
 # fmt: off
 STAGES: dict[str, Wiring] = _with_receipts([
-    _wiring("00_corpora", "", f"recordings file_map {_GOLD}"),
+    _wiring("00_corpora", "", f"recordings file_map {_GOLD} {_GOLD_PLANS}"),
     _wiring("01_transcribe", f"recordings {_GOLD}", "words turns turn_times screening diarization"),
     _wiring("02_profiles", f"recordings turns screening {_GOLD}",
             "profiles profile_embeddings voices voice_embeddings backend_distances"),
@@ -78,7 +79,8 @@ STAGES: dict[str, Wiring] = _with_receipts([
             "rendered"),
     _wiring("07_stitch", "recordings turns words converted mentions edits regions rendered",
             "reconstructions timeline"),
-    _wiring("08_extract_facts", f"recordings turns screening {_GOLD}", "facts actions chronology inventory_summary"),
+    _wiring("08_extract_facts", f"recordings turns screening {_GOLD} {_GOLD_PLANS}",
+            "facts actions chronology inventory_summary"),
     _wiring("09_retranscribe",
             "recordings words turns screening converted mentions substitutions edits regions rendered reconstructions"
             f" timeline {_GOLD}",

@@ -25,11 +25,11 @@ from aegis.gold import (
     ROLES,
     GoldAction,
     GoldFact,
-    GoldRelation,
     parse_action,
     parse_fact,
     parse_relation,
 )
+from aegis.inventory import Relation
 from aegis.tables import PROJECT
 
 MANIFESTS = PROJECT / "data_manifests"
@@ -103,7 +103,7 @@ class Script:
     turns: tuple[ScriptTurn, ...]
     facts: tuple[GoldFact, ...]
     actions: tuple[GoldAction, ...]
-    chronology: tuple[GoldRelation, ...]
+    chronology: tuple[Relation, ...]
     rendering: Rendering
     split: str | None = None
 

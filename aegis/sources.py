@@ -23,7 +23,10 @@ from aegis.manifests import gold_tables
 from aegis.scripts import Script
 from aegis.tables import SCHEMAS, empty_table
 
-GOLD = ("gold_turns", "gold_words", "gold_speech", "gold_mentions", "gold_facts")
+GOLD = (
+    "gold_turns", "gold_words", "gold_speech", "gold_mentions", "gold_facts", "gold_actions",
+    "gold_chronology",
+)  # fmt: skip
 
 
 class Result(Protocol):

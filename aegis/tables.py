@@ -87,6 +87,12 @@ SCHEMAS: dict[str, Schema] = {
         _schema("gold_facts", "one scripted clinical fact", "secret", "recording_id fact_index",
                 "recording_id:str fact_index:int turn_index:int text:str evidence:str importance:str polarity:str"
                 " temporality:str? modifiers:str?"),
+        _schema("gold_actions", "one scripted action", "secret", "recording_id action_index",
+                "recording_id:str action_index:int action_id:str turn_index:int actor:str action:str state:str"
+                " timing:str plan:bool evidence:str"),
+        _schema("gold_chronology", "one scripted order, revision or final state", "secret",
+                "recording_id relation_index",
+                "recording_id:str relation_index:int turn_index:int relation:str first:str second:str evidence:str"),
         # 01_transcribe
         _schema("words", "one recognised word", "secret", "recording_id word_index",
                 "recording_id:str word_index:int turn_id:str? speaker:str? channel:int start_s:float? end_s:float?"

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from aegis.cluster import local_cluster
-from aegis.facts import SourceTurn, extract_inventory
+from aegis.facts import extract_inventory
+from aegis.inventory import SourceTurn
 from aegis.manifests import read_scripts
 from aegis.stage import open_stage
 from aegis.tables import PROJECT

@@ -26,7 +26,7 @@ import pandas as pd
 import seaborn.objects as so
 
 from aegis import report
-from aegis.clinical_truth import extraction_table
+from aegis.clinical_truth import extraction_table, plan_table
 from aegis.stage import open_stage
 from aegis.work.inventory import extract_recording, inventory_items, inventory_tables
 
@@ -85,15 +85,32 @@ shown = report.rates(truth) if truth is not None and len(truth) else report.say(
 shown
 
 # %% [markdown]
+# Actions and chronology are scored in the same way. An order of events has to be of the same
+# kind (before, after, during); of matched actions the share with the right state is shown. The
+# scripts list what a reader found worth listing, so what is found beyond them is not always
+# wrong, and the author of the rules had read these scripts.
+
+# %%
+planned = None
+names = ("gold_turns", "gold_actions", "gold_chronology")
+if all(stage.has(name) for name in names):
+    gold = {name: stage.read(name) for name in names}
+    planned = plan_table(made["actions"], made["chronology"], turns, gold)
+shown = report.rates(planned) if planned is not None and len(planned) else report.say("No script.")
+shown
+
+# %% [markdown]
 # ## What this shows
 
 # %%
 frozen = summary[summary["status"] == "ok"]
 sentence = ""
 if truth is not None and len(truth):
-    rates = truth[truth["group"] == "all"]
+    more = [] if planned is None else [planned[planned["measure"] != "state"]]
+    rates = pd.concat([truth[truth["group"] == "all"].assign(group="fact"), *more])
     sentence = "Against the scripts: " + ", ".join(
-        f"{row.measure} ({row.language}) {report.percent(row.numerator, row.denominator)}"
+        f"{row.group} {row.measure} ({row.language}) "
+        f"{report.percent(row.numerator, row.denominator)}"
         for row in rates.itertuples()
     )
 report.say(f"""

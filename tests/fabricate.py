@@ -168,6 +168,15 @@ def _gold(rows: Rows, turns: list[dict[str, Any]], named: dict[int, str]) -> Non
         "importance": "major", "polarity": "affirmed", "temporality": "current",
         "modifiers": None,
     })  # fmt: skip
+    here = {"recording_id": turns[0]["recording_id"], "turn_index": 0}
+    rows["gold_actions"].append(here | {
+        "action_index": 0, "action_id": "rest", "actor": "patient", "action": "rest",
+        "state": "advised", "timing": "", "plan": True, "evidence": "the pain started",
+    })  # fmt: skip
+    rows["gold_chronology"].append(here | {
+        "relation_index": 0, "relation": "before", "first": "pain", "second": "visit",
+        "evidence": "the pain started two days ago",
+    })  # fmt: skip
 
 
 def _vector(rng: np.random.Generator) -> list[float]:

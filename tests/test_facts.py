@@ -12,16 +12,16 @@ import pytest
 
 from aegis.clauses import read_clauses
 from aegis.clinical_contrasts import contradiction_table, fact_bounds, partition
-from aegis.clinical_truth import agreement_table, extraction_table, perturbed_cases
-from aegis.comparison import compare, read_conversation, read_statement
-from aegis.engines.judging import ORDERS, RulesJudge
-from aegis.facts import (
-    SourceTurn,
-    extract_inventory,
-    guess_roles,
-    inventory_sha256,
+from aegis.clinical_truth import (
+    agreement_table,
+    extraction_table,
+    perturbed_cases,
     score_extraction,
 )
+from aegis.comparison import compare, read_conversation, read_statement
+from aegis.engines.judging import ORDERS, RulesJudge
+from aegis.facts import extract_inventory, guess_roles
+from aegis.inventory import SourceTurn, inventory_sha256
 from aegis.manifests import read_scripts
 from aegis.note_contrasts import note_contrast, source_disagreement
 from aegis.perturb import KINDS, perturb, perturb_fact, template_cases

@@ -15,7 +15,8 @@ from aegis.engines.asking import chat_client, converse, transcript_text
 from aegis.engines.chat import ChatClient, ChatRequest
 from aegis.engines.judging import RULES_REVISION
 from aegis.errors import ReplyError
-from aegis.facts import Action, Fact, Inventory, Relation, SourceTurn, extract_inventory
+from aegis.facts import extract_inventory
+from aegis.inventory import Action, Fact, Inventory, Relation, SourceTurn
 from aegis.prompting import fill, read_prompt
 
 _PROMPTS = ("extract_facts", "extract_actions", "extract_chronology")

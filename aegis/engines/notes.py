@@ -26,7 +26,8 @@ from aegis.engines.chat import ChatClient, ChatRequest
 from aegis.engines.judging import RULES_REVISION, Claim, Judge, Said, unsupported
 from aegis.engines.judging_chat import ChatJudge
 from aegis.errors import ReplyError
-from aegis.facts import SourceTurn, extract_inventory
+from aegis.facts import extract_inventory
+from aegis.inventory import SourceTurn
 from aegis.prompting import fill, read_prompt
 
 

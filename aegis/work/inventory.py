@@ -14,7 +14,7 @@ import pandas as pd
 
 from aegis import engines
 from aegis.engines.extraction import FactExtractor
-from aegis.facts import Inventory, SourceTurn, as_modifiers, fact_id, inventory_sha256, row_of
+from aegis.inventory import Inventory, SourceTurn, as_modifiers, fact_id, inventory_sha256, row_of
 from aegis.tables import SCHEMAS, Run, content_id
 from aegis.work.clinical import Item, by_recording, frame, language_of, load_engine
 
