@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aegis.errors import AegisError, ParamError, TableError
+from aegis.errors import AegisError, EngineUnavailable, ParamError, TableError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,14 @@ Overrides = Annotated[
 
 def _command(function: Callable[..., None]) -> Callable[..., None]:
     """Register a command; its AegisError becomes one line and exit code 1."""
+    return _command_of(app)(function)
 
+
+def _command_of(parent: typer.Typer) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return lambda function: parent.command()(_guarded(function))
+
+
+def _guarded(function: Callable[..., None]) -> Callable[..., None]:
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
         try:
@@ -55,7 +62,7 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
             typer.echo("aegis: stopped; finished items are kept, run again to go on", err=True)
             raise typer.Exit(130) from None
 
-    return app.command()(guarded)
+    return guarded
 
 
 @_command
@@ -233,15 +240,57 @@ def render(
 
 @_command
 def fetch(
-    params: Annotated[Path | None, typer.Argument(help="Profile; checked when given.")] = None,
+    what: Annotated[
+        str | None,
+        typer.Argument(help="A profile (its weights), or a corpus such as primock57 or asq-phi."),
+    ] = None,
+    source: Annotated[
+        Path | None, typer.Option("--from", help="Take a corpus from a copy in this folder.")
+    ] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Weights of this card only.")] = None,
 ) -> None:
-    """Bring the model weights to this machine and check their hashes."""
+    """Bring model weights, or a published corpus, to this machine and check every hash."""
     from aegis import pipeline, weights
+    from aegis.doctor import cards_of
 
-    if params is not None:
-        pipeline.load_study(params)
-    for fetched in weights.fetch():
-        typer.echo(f"{fetched.name}: {fetched.origin}")
+    if what is not None and not what.endswith(".yaml"):
+        _fetch_corpus(what.replace("-", "_"), source)
+        return
+    names: list[str] | None = list(model) if model else None
+    if what is not None:
+        needed = cards_of(pipeline.load_study(Path(what)))
+        names = names or [*needed, *weights.carried()]
+    failed = 0
+    for name in dict.fromkeys(weights.carried() if names is None else names):
+        try:
+            (fetched,) = weights.fetch([name])
+            typer.echo(f"{fetched.name}: {fetched.origin}")
+        except EngineUnavailable as error:
+            failed += 1
+            typer.echo(f"{name}: {error}", err=True)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _fetch_corpus(name: str, source: Path | None) -> None:
+    from aegis import corpora
+    from aegis.manifests import read_card
+
+    card = read_card(name)
+    if source is not None:
+        typer.echo(f"{name}: {corpora.take_copy(name, source)} files linked")
+    else:
+        for path, problem in corpora.fetch_corpus(name).items():
+            typer.echo(f"{path}: {problem}", err=True)
+    fates = corpora.verify_corpus(name)
+    counted = fates.groupby(["status", fates["reason"].fillna("")]).size()
+    for (status, reason), n in counted.items():
+        typer.echo(f"{n} records {status} {reason}".rstrip())
+    typer.echo(f"licence {card.licence}, revision {card.revision}")
+    if (fates["status"] == "ok").sum() < len(corpora.records(name)):
+        raise typer.Exit(1)
+    for key, found in corpora.count_corpus(name).items():
+        typer.echo(f"{key}: {found} (card: {card.counts.get(key, 'not stated')})")
 
 
 Folder = Annotated[Path | None, typer.Option(exists=True, file_okay=False)]
@@ -319,12 +368,50 @@ def doctor(params: ParamsPath, param: Overrides = None) -> None:
     from aegis.doctor import examine
 
     findings = examine(pipeline.load_study(params, param or []))
+    rows = [["state", "kind", "what", "found"]]
     for finding in findings:
-        mark = "OK     " if finding.ok else "PROBLEM"
         way_out = "" if finding.ok or not finding.way_out else f" -> {finding.way_out}"
-        typer.echo(f"{mark} {finding.subject}: {finding.detail}{way_out}")
-    if not all(finding.ok for finding in findings):
+        state = "OK" if finding.ok else "PROBLEM"
+        rows.append([state, finding.kind, finding.subject, f"{finding.detail}{way_out}"])
+    typer.echo(_left_aligned(rows))
+    n = sum(not finding.ok for finding in findings)
+    typer.echo(f"{len(findings)} looked at, {n} problems")
+    if n:
         raise typer.Exit(1)
+
+
+def _left_aligned(rows: list[list[str]]) -> str:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    lines = [
+        "  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]])
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+engine_app = typer.Typer(no_args_is_help=True, help="Environments of the paper's engines.")
+app.add_typer(engine_app, name="engine")
+EngineName = Annotated[str, typer.Argument(help="f5, hear, nemo, seedvc or voicecraft.")]
+
+
+@_command_of(engine_app)
+def install(name: EngineName) -> None:
+    """Make the environment of an engine whose pins conflict with this one's."""
+    from aegis.engines import worker
+
+    recipe = worker.read_recipe(name)
+    typer.echo(f"{name}: licence {recipe.licence}")
+    folder = worker.install(name)
+    typer.echo(f"{name}: installed in {folder.name}; `aegis engine check {name}` looks at it")
+
+
+@_command_of(engine_app)
+def check(name: EngineName) -> None:
+    """Start an engine's process: its packages import and its calls have the expected form."""
+    from aegis.engines import worker
+
+    for what, found in worker.check(name).items():
+        typer.echo(f"{name}: {what} {found}")
 
 
 @_command

@@ -6,7 +6,8 @@ scratch file while its statistics are gathered, which decide what its channels a
 What cannot be decoded is an ``AudioError``; what decodes and holds nothing to hear is
 ``excluded`` with a reason. Reasons are public, so they never hold a file name.
 
-Functions: :func:`list_files`, :func:`plan_ids`, :func:`ingest_file`, :func:`same_sound`.
+Functions: :func:`list_files`, :func:`plan_ids`, :func:`join_files`, :func:`ingest_file`,
+:func:`same_sound`.
 """
 
 from __future__ import annotations
@@ -165,6 +166,47 @@ def file_sha256(path: Path) -> str:
         while block := handle.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+def join_files(paths: Sequence[Path], target: Path, mixed: bool) -> None:
+    """Join mono files of one rate, one a speaker, as channels of a float WAV, block by block.
+
+    Shorter files are continued with silence. ``mixed`` adds the channels up instead (a sum
+    above full scale is turned down later, when the recording is written).
+
+    Raises
+    ------
+    AudioError
+        A file does not decode, is not mono, or the rates differ.
+    """
+    opened = [open_source(path) for path in paths]
+    rates = {source.rate_hz for source in opened}
+    if len(rates) != 1 or any(source.n_channels != 1 for source in opened):
+        shapes = [f"{source.n_channels} at {source.rate_hz} Hz" for source in opened]
+        raise AudioError(f"files of one recording must be mono and of one rate: {shapes}")
+    streams = [_pieces(source.blocks) for source in opened]
+    n_channels = 1 if mixed else len(streams)
+    # 3 hours of two float channels stay below the 4 GiB of a WAV only at 16 kHz: RF64 has room.
+    with sf.SoundFile(target, "w", rates.pop(), n_channels, "FLOAT", format="RF64") as out:
+        while True:
+            blocks = [next(stream, np.zeros(0, np.float32)) for stream in streams]
+            length = max(block.size for block in blocks)
+            if length == 0:
+                break
+            stacked = np.stack([np.pad(block, (0, length - block.size)) for block in blocks])
+            out.write(stacked.sum(axis=0) if mixed else stacked.T)
+
+
+def _pieces(blocks: Iterator[Signal], size: int = _BLOCK) -> Iterator[Signal]:
+    """Mono blocks of one size, the last one shorter."""
+    kept = np.zeros(0, dtype=np.float32)
+    for block in blocks:
+        kept = np.concatenate([kept, block[0]])
+        while kept.size >= size:
+            yield kept[:size]
+            kept = kept[size:]
+    if kept.size:
+        yield kept
 
 
 def ingest_file(path: Path, target: Path) -> Ingested:

@@ -63,7 +63,11 @@ TOLERANCE_S = 0.5
 
 @dataclass(frozen=True)
 class CorpusCard:
-    """One corpus. ``revision_full`` is False where only a shortened revision is known."""
+    """One corpus. ``revision_full`` is False where only a shortened revision is known.
+
+    ``urls`` maps a role of the checksum list (or ``file``, or ``archive``: a JSON record that
+    lists zip archives) to an address with ``{path}``; without it nothing can be fetched.
+    """
 
     name: str
     title: str
@@ -80,6 +84,7 @@ class CorpusCard:
     notes: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     voices: tuple[str, ...] = ()
+    urls: dict[str, str] = field(default_factory=dict)
 
     @property
     def may_show_originals(self) -> bool:
@@ -127,6 +132,7 @@ def read_card(name: str, folder: Path = MANIFESTS) -> CorpusCard:
 
 _KINDS: dict[str, type] = {
     "languages": list, "voices": list, "counts": dict, "stems_public": bool, "revision_full": bool,
+    "urls": dict,
 }  # fmt: skip
 
 
@@ -136,8 +142,10 @@ def _check_field(file: str, key: str, value: Any) -> None:
         raise ManifestError(f"{file}: {key} must be {kind.__name__}, is {value!r}")
     if isinstance(value, list) and not all(isinstance(item, str) for item in value):
         raise ManifestError(f"{file}: {key} must be a list of text")
-    if isinstance(value, dict) and not all(isinstance(item, int) for item in value.values()):
-        raise ManifestError(f"{file}: {key} must map names to whole numbers")
+    if isinstance(value, dict):
+        inner, what = (str, "addresses") if key == "urls" else (int, "whole numbers")
+        if not all(isinstance(item, inner) for item in value.values()):
+            raise ManifestError(f"{file}: {key} must map names to {what}")
     if key == "content" and value not in CONTENT:
         raise ManifestError(f"{file}: content {value!r} must be one of {', '.join(CONTENT)}")
 

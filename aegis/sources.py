@@ -1,24 +1,25 @@
-"""From scripts or a folder to the tables of the corpus: what is taken, and its fate.
+"""From scripts, a folder or published corpora to the corpus tables: what is taken, its fate.
 
 Unit: one source file, which becomes one row of ``recordings`` with status ``ok``,
 ``excluded`` or ``failed``, and one row of the secret ``file_map``.
 
 Functions: :func:`select`, :func:`shorten_script`, :func:`scripted_sources`,
-:func:`folder_sources`, :func:`ingest_items`, :func:`recordings_frame`,
-:func:`file_map_frame`, :func:`gold_frames`.
+:func:`folder_sources`, :func:`published_sources`, :func:`ingest_items`,
+:func:`recordings_frame`, :func:`file_map_frame`, :func:`gold_frames`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
 
 import pandas as pd
 
-from aegis import ingest
-from aegis.errors import ParamError
+from aegis import corpora, ingest
+from aegis.errors import ManifestError, ParamError
 from aegis.manifests import gold_tables
 from aegis.scripts import Script
 from aegis.tables import SCHEMAS, empty_table
@@ -46,7 +47,8 @@ class Result(Protocol):
 class Source:
     """One file to ingest; ``file`` is its name (secret), ``path`` where it lies.
 
-    ``status`` is ``ok`` until something speaks against it.
+    ``status`` is ``ok`` until something speaks against it. ``parts`` are the files of a
+    recording that has one a speaker: joined as channels, or mixed where ``mixed``.
     """
 
     recording_id: str
@@ -57,6 +59,8 @@ class Source:
     reason: str | None
     language: str | None
     n_speakers: int | None
+    parts: tuple[str, ...] = ()
+    mixed: bool = False
 
 
 def shorten_script(script: Script, max_turns: int) -> Script:
@@ -130,13 +134,75 @@ def folder_sources(
     ]
 
 
+MIXED = "-mixed"
+
+
+def published_sources(
+    corpus: str, folder: Path | None = None, wanted: Sequence[str] = ()
+) -> list[Source]:
+    """The records of published corpora as sources of ingest, after verification.
+
+    Parameters
+    ----------
+    corpus
+        Names joined by ``+``. ``-mixed`` after a name mixes the speakers' files into one
+        channel, as the paper's diarization of PriMock57 implies.
+    folder
+        Where ``<name>/`` lie; default: where ``aegis fetch`` puts them.
+
+    Raises
+    ------
+    ParamError
+        A corpus without recordings, or an unknown record.
+    ManifestError
+        A corpus is not here at all.
+    """
+    found: list[Source] = []
+    for part in corpus.split("+"):
+        name, mixed = part.removesuffix(MIXED), part.endswith(MIXED)
+        if name not in corpora.CONVERSATIONS:
+            known = ", ".join(corpora.CONVERSATIONS)
+            raise ParamError(f"corpus {name!r}: known are demo, folder, and with + {known}")
+        place = corpora.data_folder(name) if folder is None else folder / name
+        if not place.is_dir():
+            raise ManifestError(f"{name}: not in {place.parent.name}/; run `aegis fetch {name}`")
+        fates = corpora.verify_corpus(name, place)
+        found += [
+            _published(name, row["record_id"], row["status"], row["reason"], place, mixed)
+            for row in fates.to_dict("records")
+        ]
+    ids = select([source.recording_id for source in found], wanted)
+    return [source for source in found if source.recording_id in ids]
+
+
+def _published(
+    name: str, record: str, status: str, reason: str | None, place: Path, mixed: bool
+) -> Source:
+    recording_id = f"{name}/{record}"
+    if status != "ok":
+        return Source(recording_id, record, "", "", status, reason, None, None)
+    conversation = corpora.read_conversation(name, record, place)
+    paths = [str(path.resolve()) for path in conversation.audio]
+    digests = [ingest.file_sha256(path) for path in conversation.audio]
+    file = " ".join(path.name for path in conversation.audio)
+    one = digests[0] if len(digests) == 1 else sha256("".join(digests).encode()).hexdigest()
+    parts = tuple(paths) if len(paths) > 1 else ()
+    # The language is left to the recogniser, as in the paper.
+    return Source(
+        recording_id, file, paths[0], one, "ok", None, None, len(conversation.speakers), parts,
+        mixed,
+    )  # fmt: skip
+
+
 def ingest_items(sources: Sequence[Source]) -> list[dict[str, Any]]:
     """Items of :func:`ingest_recording` for all sources that are not out already."""
-    return [
-        {"id": source.recording_id, "path": source.path, "source_sha256": source.sha256}
-        for source in sources
-        if source.status == "ok"
-    ]
+    items: list[dict[str, Any]] = []
+    for source in sources:
+        if source.status == "ok":
+            item = {"id": source.recording_id, "path": source.path, "source_sha256": source.sha256}
+            joined = {"parts": list(source.parts), "mixed": source.mixed} if source.parts else {}
+            items.append(item | joined)
+    return items
 
 
 def recordings_frame(sources: Sequence[Source], results: Sequence[Result]) -> pd.DataFrame:

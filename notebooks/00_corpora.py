@@ -9,15 +9,16 @@
 # # Which recordings does the study rest on? {#sec-corpora}
 #
 # A recording is one conversation and one statistical cluster. The paper uses 390 recordings of
-# PriMock57, Fareez and SIMSAMU; here stands the embedded demo corpus, synthesised from scripts
-# whose turns, identifiers and clinical facts are known, or a folder of your own recordings.
+# PriMock57, Fareez and SIMSAMU, which `aegis fetch` brings here and verifies where it may; else
+# stands the embedded demo corpus, synthesised from scripts whose turns, identifiers and clinical
+# facts are known, or a folder of your own recordings.
 # Every file has exactly one fate: ok, excluded or failed. File names stay secret, since they may
 # identify people themselves; ids are made from content.
 
 # %% tags=["parameters"]
 run_name: str = "demo"  # the run whose tables are written
-corpus: str = "demo"  # "demo": the scripted corpus; "folder": your own recordings
-folder: str = ""  # for "folder": where they are, absolute or relative to the project
+corpus: str = "demo"  # demo (scripts), folder (your own), or primock57-mixed+fareez+simsamu
+folder: str = ""  # where the recordings or the fetched corpora lie (project: relative paths)
 recordings: list[str] = []  # recording ids to take, empty for all
 max_turns: int = 0  # turns taken from each script, 0 for all (demo)
 language: str = ""  # for "folder": "en" or "fr" when known, empty to detect
@@ -40,8 +41,8 @@ from aegis.work import corpus as work
 
 stage = open_stage("00_corpora", globals())
 report.style()
-if corpus not in ("demo", "folder") or (corpus == "folder") != bool(folder):
-    raise ParamError('corpus must be "demo", or "folder" with the parameter folder set')
+if (corpus == "demo" and folder) or (corpus == "folder" and not folder):
+    raise ParamError('corpus "folder" needs the parameter folder, corpus "demo" has none')
 
 # %% [markdown]
 # ## Scripted recordings
@@ -64,13 +65,17 @@ if corpus == "demo":
 #
 # Decoded once, resampled to 16 kHz, never held in memory as a whole. Channels are kept only
 # where each holds a speaker of its own; inverted polarity is turned round before averaging.
+# Published corpora are verified first: each record of the checksum list has one fate.
 
 # %%
 if corpus == "demo":
     files = sources.scripted_sources(scripts, made)
-else:
+elif corpus == "folder":
     place = stage.uses(PROJECT / Path(folder).expanduser())
     files = sources.folder_sources(place, recordings, language, n_speakers_declared)
+else:
+    place = PROJECT / Path(folder).expanduser() if folder else None
+    files = sources.published_sources(corpus, place, recordings)
 results = stage.map(work.ingest_recording, sources.ingest_items(files))
 table = stage.write("recordings", sources.recordings_frame(files, results))
 stage.write("file_map", sources.file_map_frame(files))

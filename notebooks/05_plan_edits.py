@@ -20,7 +20,9 @@
 
 # %% tags=["parameters"]
 run_name: str = "demo"  # the run whose tables are read and written
-detector: str = "rules"  # detection engine (paper: GPT-5.4 under the frozen contract)
+detector: str = "rules"  # rules (embedded) or chat (paper: GPT-5.4 under the frozen contract)
+model: str = ""  # chat model of the capability table, for detector = chat
+max_cost: float = 50.0  # US dollars at which a hosted detection stops
 seed: int = 20260101  # draws of replacements; the same seed gives the same map
 
 # %%
@@ -56,7 +58,9 @@ pd.DataFrame(CATEGORIES.items(), columns=["category", "what counts"])
 # %%
 turns, words, recordings = (stage.read(name) for name in ("turns", "words", "recordings"))
 items = plan_items(turns, words, recordings)
-results = stage.map(plan_recording, items, {"detector": detector, "seed": seed})
+settings = {"detector": detector, "seed": seed}
+settings |= {"model": model, "max_cost": max_cost} if detector == "chat" else {}
+results = stage.map(plan_recording, items, settings)
 tables = plan_tables(results)
 failed = [result for result in results if result.status != "ok"]
 pd.DataFrame({"recordings": [len(results)], "failed": [len(failed)]})

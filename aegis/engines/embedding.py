@@ -88,6 +88,18 @@ def pool(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(mean / np.linalg.norm(mean), dtype=np.float32)
 
 
+def batch_by_length(lengths: Sequence[int], largest: int = 32) -> list[list[int]]:
+    """Indices in batches of one length each, at most ``largest``; every index once."""
+    groups: dict[int, list[int]] = {}
+    for index, length in enumerate(lengths):
+        groups.setdefault(length, []).append(index)
+    return [
+        own[first : first + largest]
+        for _, own in sorted(groups.items())
+        for first in range(0, len(own), largest)
+    ]
+
+
 def check_window(samples: Signal) -> Signal:
     """Refuse what has no embedding: not mono, not finite, shorter than 25 ms, or silent."""
     samples = np.asarray(samples, dtype=np.float32)

@@ -1,19 +1,25 @@
 """Sentence encoders: how alike two transcripts are beyond word errors.
 
 Unit: one transcript. ``ngrams`` counts words and character trigrams, so it hears wording
-and not meaning; it stands in where no sentence model is at hand. ``mpnet`` is the paper's
-(Song et al. 2020), mean-pooled, from weights in ``models/mpnet``.
+and not meaning. ``minilm`` (Wang et al. 2020) is embedded, ``mpnet`` (Song et al. 2020) the
+paper's; both pool the mean over tokens, texts of one length together and never padded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from aegis.engines import EngineInfo, Vectors, register
-from aegis.errors import EngineUnavailable
+from aegis.engines import EngineInfo, Needs, Vectors, register
+from aegis.engines.devices import choose_device
+from aegis.engines.embedding import batch_by_length
+from aegis.weights import model_dir, read_card
+
+BATCH = 64
+MOST_PIECES = {"minilm": 256, "mpnet": 384}
 
 
 class NgramEncoder:
@@ -39,29 +45,38 @@ class NgramEncoder:
         return np.asarray(rows / np.where(length > 0, length, 1.0), dtype=np.float32)
 
 
-class MpnetEncoder:
-    """Mean of the last layer over the tokens of a text, normalised."""
+class TransformerSentences:
+    """Mean of a transformer's token vectors, unit-norm; texts of one length go together."""
 
-    info = EngineInfo(
-        "sentence_encoder", "mpnet", "all-mpnet-base-v2", "Apache-2.0", embedded=False
-    )
-
-    def __init__(self, folder: str) -> None:
+    def __init__(self, name: str, folder: Path, device: str) -> None:
         import torch
-        from transformers import AutoModel, AutoTokenizer
+        from tokenizers import Tokenizer
+        from transformers import AutoModel
 
-        self._torch = torch
-        self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        self._model: Any = AutoModel.from_pretrained(folder, local_files_only=True).eval()
+        torch.set_num_threads(1)
+        self._torch, self._device = torch, device
+        card = read_card(name)
+        embedded = card.embedded
+        self.info = EngineInfo(
+            "sentence_encoder", name, card.revision, card.licence, device, embedded
+        )
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(MOST_PIECES[name])
+        model: Any = AutoModel.from_pretrained(folder, local_files_only=True)
+        self._model = model.eval().to(device)
+        self.dimension = int(model.config.hidden_size)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Unit rows, shape (len(texts), 768)."""
-        tokens = self._tokenizer(list(texts), padding=True, truncation=True, return_tensors="pt")
-        with self._torch.inference_mode():
-            hidden = self._model(**tokens).last_hidden_state
-        mask = tokens["attention_mask"][..., None].float()
-        mean = (hidden * mask).sum(1) / mask.sum(1)
-        return np.asarray(self._torch.nn.functional.normalize(mean, dim=1).numpy())
+        """Unit-norm rows, shape (len(texts), dimension); an empty text has a vector, too."""
+        ids = [self._tokenizer.encode(text).ids for text in texts]
+        out = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for rows in batch_by_length([len(one) for one in ids], BATCH):
+            tokens = self._torch.tensor([ids[row] for row in rows], device=self._device)
+            with self._torch.inference_mode():
+                states = self._model(tokens, self._torch.ones_like(tokens)).last_hidden_state
+            out[rows] = states.mean(dim=1).float().cpu().numpy()
+        return np.asarray(out / np.linalg.norm(out, axis=1, keepdims=True), dtype=np.float32)
 
 
 @register("sentence_encoder", "ngrams")
@@ -70,14 +85,17 @@ def load_ngrams() -> NgramEncoder:
     return NgramEncoder()
 
 
-@register("sentence_encoder", "mpnet")
-def load_mpnet() -> MpnetEncoder:
-    """Weights in the layout of transformers."""
-    from aegis.weights import MODELS
+@register("sentence_encoder", "minilm", Needs(weights=("minilm",)))
+def load_minilm() -> TransformerSentences:
+    """Carried by a package, so it needs no hub."""
+    return _transformer("minilm")
 
-    folder = MODELS / "mpnet"
-    if not (folder / "config.json").exists():
-        raise EngineUnavailable(
-            "mpnet: put sentence-transformers/all-mpnet-base-v2 in models/mpnet"
-        )
-    return MpnetEncoder(str(folder))
+
+@register("sentence_encoder", "mpnet", Needs(weights=("mpnet",)))
+def load_mpnet() -> TransformerSentences:
+    """The paper's."""
+    return _transformer("mpnet")
+
+
+def _transformer(name: str) -> TransformerSentences:
+    return TransformerSentences(name, model_dir(name), choose_device(name, needs_card=False))

@@ -10,6 +10,7 @@ any other. Times are seconds on the recording's clock; the truth is sample-exact
 from __future__ import annotations
 
 import io
+import tempfile
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -217,7 +218,7 @@ def ingest_recording(item: dict[str, Any], settings: dict[str, Any], run: Run) -
     ----------
     item
         ``id`` (the recording id), ``path`` (absolute, or relative to the run) and
-        ``source_sha256``.
+        ``source_sha256``; ``parts`` and ``mixed`` for a recording with a file a speaker.
 
     Returns
     -------
@@ -225,7 +226,14 @@ def ingest_recording(item: dict[str, Any], settings: dict[str, Any], run: Run) -
     ``excluded`` when there is nothing to listen to.
     """
     target = run.original_path(item["id"])
-    found = ingest.ingest_file(run.root / item["path"], target)
+    if item.get("parts"):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=target.parent, suffix=".wav") as scratch:
+            parts = [Path(part) for part in item["parts"]]
+            ingest.join_files(parts, Path(scratch.name), mixed=item["mixed"])
+            found = ingest.ingest_file(Path(scratch.name), target)
+    else:
+        found = ingest.ingest_file(run.root / item["path"], target)
     row = found.row()
     if found.status == "ok":
         row["files"] = {run.relative(target): found.sha256}

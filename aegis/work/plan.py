@@ -69,15 +69,16 @@ def _turn_item(turn: Any, words: pd.DataFrame | None) -> dict[str, Any]:
 def plan_recording(item: dict[str, Any], settings: dict[str, Any], run: Run) -> dict[str, Any]:
     """Detect and plan one recording.
 
-    ``settings``: ``detector`` (engine name), ``seed``. The result has one list of rows
-    per table of :data:`TABLES`, except for ``plan_summary``, which is counted from them.
+    ``settings``: ``detector`` (engine name), ``seed``; ``model`` and ``max_cost`` for the
+    detector ``chat``. The result has one list of rows per table of :data:`TABLES`, except for
+    ``plan_summary``, which is counted from them.
     """
     turns = item["turns"]
     if not turns:
         return {name: [] for name in TABLES}
     recording_id, language = item["id"], _language(turns)
     texts = {turn["turn_id"]: turn["text"] for turn in turns}
-    detector = engines.load("detector", settings["detector"])
+    detector = load_detector(settings, run)
     with engines.engine_time():
         found = detector.detect(
             [TurnText(t["turn_id"], t["speaker"], t["text"]) for t in turns], language
@@ -98,6 +99,16 @@ def plan_recording(item: dict[str, Any], settings: dict[str, Any], run: Run) -> 
     }
     rows["plan_summary"] = _summary_rows(recording_id, rows)
     return rows
+
+
+def load_detector(settings: Mapping[str, Any], run: Run) -> engines.Detector:
+    """The detector of the settings; replies of a chat model are kept below ``secret/``."""
+    options: dict[str, Any] = {}
+    if settings["detector"] == "chat":
+        options = {name: settings[name] for name in ("model", "max_cost")}
+        options["cache"] = str(run.secret / "replies")
+    detector: engines.Detector = engines.load("detector", settings["detector"], **options)
+    return detector
 
 
 def _language(turns: Sequence[Mapping[str, Any]]) -> str:

@@ -218,7 +218,7 @@ def _voice(row: Item | None, settings: Item, run: Run) -> Voice:
     if row is None:
         raise RenderError("failed: the profile has no pseudo-voice")
     synthesiser = settings["options"].get("synthesiser")
-    if synthesiser is not None and row["synthesiser"] != synthesiser:
+    if synthesiser and row["synthesiser"] != synthesiser:
         made_by = row["synthesiser"] or "a recording"
         raise RenderError(f"unsupported: the pseudo-voice is {made_by}, not {synthesiser}")
     return Voice(
