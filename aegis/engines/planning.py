@@ -14,7 +14,7 @@ from typing import Any
 
 from aegis.engines import EngineInfo, Mention, TurnText, register
 from aegis.engines.chat import ChatClient, ChatRequest
-from aegis.engines.judging import ChatJudge, chat_client
+from aegis.engines.judging_chat import ChatJudge, chat_client
 from aegis.errors import ReplyError
 from aegis.manifests import Contract, read_contract
 from aegis.phi import CATEGORIES, occurrences
