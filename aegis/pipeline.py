@@ -105,6 +105,10 @@ STAGES: dict[str, Wiring] = _with_receipts([
             "recordings words turns screening diarization profiles assignments mentions edits lexical_matches"
             f" transcripts transcript_scores eligibility trials linkage claims {_GOLD}",
             "scorecard"),
+    _wiring("D_thresholds",
+            "recordings profiles profile_embeddings voices voice_embeddings assignments lexical_matches"
+            " transcript_scores fact_verdicts endpoint_verdicts linkage",
+            "assignment_grid operating_points operating_effects"),
     _wiring("F_units", "recordings profiles voices turns edits regions trials claims", ""),
     _wiring("G_second_judge",
             "recordings turns facts actions chronology inventory_summary turn_transcripts fact_verdicts edit_verdicts",

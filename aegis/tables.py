@@ -59,6 +59,14 @@ def _schema(
 
 
 _FATE = " status:str reason:str?"
+_MEASURED = (
+    " measure:str condition:str numerator:float? denominator:float? unknown:int value:float?"
+)
+_EFFECT = (
+    " contrast_id:str endpoint:str condition_a:str condition_b:str estimate:float? ci_low:float?"
+    " ci_high:float? equal_conversation:float? n_items:int n_clusters:int p:float? p_holm:float?"
+    " family:str?"
+)
 
 # fmt: off
 SCHEMAS: dict[str, Schema] = {
@@ -248,6 +256,15 @@ SCHEMAS: dict[str, Schema] = {
         _schema("acoustics", "one measure of one recording in one condition", "public",
                 "recording_id condition measure",
                 "recording_id:str condition:str measure:str value:float? unit:str" + _FATE),
+        # appendices D, M, N, E: variants of the run
+        _schema("assignment_grid", "one pair of distance thresholds", "public",
+                "min_source_distance min_target_distance",
+                "min_source_distance:float min_target_distance:float n_profiles:int n_admissible:float"
+                " least_admissible:int n_assigned:int n_infeasible:int binding:str? n_changed:int"),
+        _schema("operating_points", "one measure at one rendered operating point", "public",
+                "point measure condition", "point:str" + _MEASURED),
+        _schema("operating_effects", "one paired contrast of an operating point with the primary one", "public",
+                "contrast_id", _EFFECT + _FATE),
         # 13_contrasts
         _schema("contrasts", "one paired contrast", "public", "contrast_id",
                 "contrast_id:str endpoint:str condition_a:str condition_b:str estimate:float? ci_low:float?"

@@ -14,6 +14,7 @@ Functions: :func:`unit_norm`, :func:`centre`, :func:`cohort_centre`,
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,8 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 COHORT = PROJECT / "data_manifests" / "cohort"
+GRID_SOURCE = (0.60, 0.65, 0.70, 0.75)
+GRID_TARGET = (0.55, 0.60, 0.65, 0.70)
 TOLERANCE = 1e-6
 TRAIT_WEIGHTS = {"language": 1.0, "native_english": 1.0, "accent": 1.0, "gender_presentation": 1.0}
 """Traits that may be known of both a speaker and a unit, and their weights (ours)."""
@@ -501,33 +504,60 @@ def _summarise(
 
 
 def compare_settings(pool: Pool, settings: Sequence[Rules]) -> pd.DataFrame:
-    """Assigned profiles, and assignments that differ from the first setting's, for each.
+    """What each setting admits and decides, beside the first one's decisions.
 
     Retrieval and ranking are shared by settings with the same source distance.
+
+    Returns
+    -------
+    DataFrame
+        One row a setting: ``n_admissible`` units of the median profile and
+        ``least_admissible`` of the poorest, ``n_assigned`` profiles, ``n_infeasible``
+        profiles without a voice, ``binding`` the constraints that caused it, and
+        ``n_changed`` profiles whose voice is not that of the first setting.
     """
     ranked: dict[Rules, list[tuple[Ints, Floats, Floats]]] = {}
     groups = [
         list(rows) for _, rows in sorted(pool.profiles.groupby("recording_id").groups.items())
     ]
+    distances = 1.0 - pool.profile_vectors @ pool.unit_vectors.T
     rows, primary = [], None
     for rules in settings:
         key = replace(rules, min_target_distance=0.0, node_budget=0)
         if key not in ranked:
             ranked[key] = find_candidates(pool, rules)
         units = np.full(len(pool.profiles), -1)
+        reasons: set[str] = set()
         for members in groups:
             able = [row for row in members if len(ranked[key][row][0])]
+            reasons |= {_no_candidate(pool, rules, row) for row in set(members) - set(able)}
             lists = [ranked[key][row][0] for row in able]
             outcome = assign(
                 lists, pool.unit_vectors, rules.min_target_distance, rules.node_budget
             )
             if outcome.units is not None:
                 units[able] = outcome.units
+            else:
+                reasons.add(str(outcome.reason))
+        far = (distances >= rules.min_source_distance - TOLERANCE) & pool.allowed
+        admissible = far.sum(axis=1) if len(far) else np.zeros(1)
         primary = units if primary is None else primary
         rows.append({
             "min_source_distance": rules.min_source_distance,
             "min_target_distance": rules.min_target_distance,
-            "n_profiles": len(units), "n_assigned": int((units >= 0).sum()),
+            "n_profiles": len(units), "n_admissible": float(np.median(admissible)),
+            "least_admissible": int(admissible.min()), "n_assigned": int((units >= 0).sum()),
+            "n_infeasible": int((units < 0).sum()), "binding": "; ".join(sorted(reasons)) or None,
             "n_changed": int((units != primary).sum()),
         })  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def setting_grid(primary: Rules) -> list[Rules]:
+    """Sixteen settings, the primary first (a 4 x 4 grid of the two distances: ours).
+
+    A primary off the grid stands in front of all sixteen.
+    """
+    pairs = itertools.product(GRID_SOURCE, GRID_TARGET)
+    others = [replace(primary, min_source_distance=a, min_target_distance=b) for a, b in pairs]
+    return [primary] + [rules for rules in others if rules != primary]

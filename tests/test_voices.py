@@ -327,6 +327,18 @@ def test_settings_are_compared_with_the_first():
     )
     assert out["n_assigned"].tolist() == [2, 1, 2]
     assert out["n_changed"].tolist() == [0, 1, 0]
+    assert out["n_infeasible"].tolist() == [0, 1, 0]
+    # At 1.5 the first profile keeps one unit, the second none; else both keep theirs.
+    assert out["n_admissible"].tolist() == [1.0, 0.5, 2.0]
+    assert out["least_admissible"].tolist() == [1, 0, 2]
+    assert "source distance >= 1.50: none of 2" in out["binding"].iloc[1]
+
+
+def test_the_grid_has_sixteen_settings_around_the_primary():
+    found = voices.setting_grid(Rules())
+    assert len(found) == len(set(found)) == 16
+    assert found[0] == Rules()
+    assert len(voices.setting_grid(Rules(min_source_distance=0.71))) == 17
 
 
 def test_row_order_of_the_tables_does_not_matter():
