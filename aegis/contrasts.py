@@ -28,8 +28,14 @@ from aegis.stats import Bounds, Estimate, Floats
 from aegis.trials import N_DRAWS as N_DRAWS_EER
 from aegis.trials import eer_difference
 
-FAMILIES = {"retention and contradiction": 2, "original control": 6}
-"""Declared sizes: two secondary endpoints; two endpoints by three transformed conditions."""
+FAMILIES = {
+    "retention and contradiction": 2,
+    "original control": 6,
+    "acoustic stressors": 18,
+    "administrative stressors": 9,
+}
+"""Declared sizes: two secondary endpoints; two endpoints by three transformed conditions;
+three endpoints by six acoustic, and by three administrative stressors."""
 RENDERERS = ("renderer_a", "renderer_b")
 LEXICAL = {
     "realised": ("replacement_status", "realised"),

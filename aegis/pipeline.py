@@ -110,6 +110,9 @@ STAGES: dict[str, Wiring] = _with_receipts([
             " transcript_scores fact_verdicts endpoint_verdicts linkage",
             "assignment_grid operating_points operating_effects"),
     _wiring("F_units", "recordings profiles voices turns edits regions trials claims", ""),
+    _wiring("N_stressors",
+            f"recordings turns facts actions chronology fact_verdicts endpoint_verdicts {_GOLD}"
+            f" {_GOLD_PLANS}", "stressed stressor_measures stressor_effects"),
     _wiring("G_second_judge",
             "recordings turns facts actions chronology inventory_summary turn_transcripts fact_verdicts edit_verdicts",
             "qualification second_verdicts"),

@@ -265,6 +265,12 @@ SCHEMAS: dict[str, Schema] = {
                 "point measure condition", "point:str" + _MEASURED),
         _schema("operating_effects", "one paired contrast of an operating point with the primary one", "public",
                 "contrast_id", _EFFECT + _FATE),
+        _schema("stressed", "one recording under one stressor", "public", "recording_id stressor",
+                "recording_id:str stressor:str family:str strength:str duration_s:float? n_inserted:int" + _FATE),
+        _schema("stressor_measures", "one measure under one stressor", "public", "stressor measure condition",
+                "stressor:str" + _MEASURED),
+        _schema("stressor_effects", "one paired endpoint, stressed minus undisturbed", "public", "contrast_id",
+                _EFFECT + _FATE),
         # 13_contrasts
         _schema("contrasts", "one paired contrast", "public", "contrast_id",
                 "contrast_id:str endpoint:str condition_a:str condition_b:str estimate:float? ci_low:float?"

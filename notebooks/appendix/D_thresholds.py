@@ -88,8 +88,9 @@ for point in points:
     made = run_variant(stage.run, "D_thresholds", setting, until="12_linkage")
     measured.append(read_measures(made.run).assign(point=point))
     for condition in ("converted", "renderer_a", "renderer_b"):
-        draws = lambda: np.random.default_rng(seed)  # noqa: E731
-        paired += effects(stage.run, made.run, condition, point, draws, n_draws)
+        paired += effects(
+            stage.run, made.run, condition, point, lambda: np.random.default_rng(seed), n_draws
+        )
 
 # %%
 base = read_measures(stage.run).assign(point="primary")
