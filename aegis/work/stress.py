@@ -20,7 +20,7 @@ import pandas as pd
 
 from aegis import engines
 from aegis.audio import SAMPLE_RATE_HZ, Signal, read_wav, rms_db, write_wav
-from aegis.facts import SourceTurn
+from aegis.inventory import SourceTurn
 from aegis.stressors import (
     ACOUSTIC_WITH_NULL,
     ADMINISTRATIVE,
