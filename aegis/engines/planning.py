@@ -9,12 +9,12 @@ model's own replacements are not used: code chooses them for every detector by t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from aegis.engines import EngineInfo, Mention, TurnText, register
+from aegis.engines.asking import chat_client, converse, transcript_text
 from aegis.engines.chat import ChatClient, ChatRequest
-from aegis.engines.judging_chat import ChatJudge, chat_client
 from aegis.errors import ReplyError
 from aegis.manifests import Contract, read_contract
 from aegis.phi import CATEGORIES, occurrences
@@ -34,7 +34,7 @@ class ChatDetector:
     """Asks once a conversation; see the module for what is checked."""
 
     def __init__(self, client: ChatClient, attempts: int = 3) -> None:
-        self.client, self._judge = client, ChatJudge(client, attempts)
+        self.client, self.attempts = client, attempts
         self._contract = read_contract()
         info, prompt = client.model.info, read_prompt("plan")
         revision = f"{info.revision} contract-{self._contract.sha256[:12]} {prompt.sha256[:12]}"
@@ -50,38 +50,40 @@ class ChatDetector:
         ReplyError
             The reply stays invalid, or the model refuses.
         """
-        return self.detect_all([turns], [language])[0]
+        (found,) = self.ask([turns], [language])
+        if found is None:
+            raise ReplyError("plan: the reply stays invalid or the model refuses")
+        return found
 
-    def detect_all(
+    def ask(
         self, conversations: Sequence[Sequence[TurnText]], languages: Sequence[str]
-    ) -> list[list[Mention]]:
-        """:meth:`detect` for many conversations, requests in flight together."""
+    ) -> list[list[Mention] | None]:
+        """Mentions of many conversations, asked together; None where no reply was valid."""
         requests = [
             self._request(str(i), turns, language)
             for i, (turns, language) in enumerate(zip(conversations, languages, strict=True))
         ]
-
-        def check_of(turns: Sequence[TurnText]) -> Any:
-            return lambda value: check_plan(value, turns)
-
-        checks = [check_of(turns) for turns in conversations]
-        found = []
-        for (reply, problem), turns in zip(
-            self._judge.converse(requests, checks), conversations, strict=True
-        ):
-            if problem is not None or reply.value is None:
-                raise ReplyError(f"plan: invalid: {reply.outcome}")
-            found.append(plan_mentions(reply.value, turns))
-        return found
+        checks = [_check_of(turns) for turns in conversations]
+        outcomes = converse(self.client, requests, checks, self.attempts)
+        return [
+            None
+            if problem is not None or reply.value is None
+            else plan_mentions(reply.value, turns)
+            for (reply, problem), turns in zip(outcomes, conversations, strict=True)
+        ]
 
     def _request(self, name: str, turns: Sequence[TurnText], language: str) -> ChatRequest:
         prompt = read_prompt("plan")
-        said = "\n".join(f"{i} {turn.speaker}: {turn.text}" for i, turn in enumerate(turns))
+        said = transcript_text((turn.speaker, turn.text) for turn in turns)
         fields = {
             "contract": contract_text(self._contract), "language": language,
             "entities": "none", "transcript": said,
         }  # fmt: skip
         return ChatRequest(name, prompt.system, fill(prompt, fields), prompt.schema, 16384)
+
+
+def _check_of(turns: Sequence[TurnText]) -> Callable[[dict[str, Any]], None]:
+    return lambda value: check_plan(value, turns)
 
 
 def check_plan(value: dict[str, Any], turns: Sequence[TurnText]) -> None:
