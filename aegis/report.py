@@ -4,7 +4,7 @@ Notebook outputs become public pages. So only public tables and numbers
 computed from them are shown, and players hold de-identified speech.
 
 Functions: :func:`style`, :func:`rates`, :func:`table`, :func:`say`, :func:`percent`,
-:func:`figure`, :func:`player`.
+:func:`points`, :func:`figure`, :func:`player`.
 """
 
 from __future__ import annotations
@@ -52,6 +52,11 @@ def percent(numerator: float, denominator: float, digits: int = 1) -> str:
     if not denominator:
         return f"{numerator:g}/0 (not defined)"
     return f"{numerator:g}/{denominator:g} ({100 * numerator / denominator:.{digits}f} %)"
+
+
+def points(value: Any, digits: int = 2) -> str:
+    """A share (or a difference of shares) in percent; absent is said."""
+    return "not measured" if pd.isna(value) else f"{100 * float(value):.{digits}f}"
 
 
 def rates(frame: pd.DataFrame, digits: int = 1) -> Any:

@@ -63,11 +63,20 @@ report.table(claims.loc[claims["denominator"].notna(), shown])
 # ## Paper and this run
 
 # %%
-paper = published.read_published("aegisvox_units")
-both = paper.merge(counted, on="unit", how="left")
-report.table(
-    both.assign(comparable="no: other recordings")[["unit", "paper", "this run", "comparable"]]
-)
+units = {
+    "recordings (conversations, clusters)": "n_conversations",
+    "conversation-speaker profiles": "n_profiles",
+    "pool units": "n_units",
+    "edit intentions (focused)": "n_intentions",
+    "composed regions (affected turns)": "n_regions",
+    "clinical facts": "n_facts",
+    "same-profile trials of the final waveform": "n_positive",
+    "other-speaker trials of the final waveform": "n_negative",
+}
+own = counted.set_index("unit")["this run"]
+paper = published.read_numbers("aegisvox")
+both = published.beside(paper, {name: own.get(unit) for unit, name in units.items()})
+report.table(both.assign(**{"comparable?": "the unit, yes; the number, no: other recordings"}))
 
 # %% [markdown]
 # ## What this shows
