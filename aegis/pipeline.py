@@ -109,6 +109,8 @@ STAGES: dict[str, Wiring] = _with_receipts([
             "recordings profiles profile_embeddings voices voice_embeddings assignments lexical_matches"
             " transcript_scores fact_verdicts endpoint_verdicts linkage",
             "assignment_grid operating_points operating_effects"),
+    _wiring("E_conditions",
+            "recordings turns words converted assignments voices edits regions reconstructions", "redactions"),
     _wiring("F_units", "recordings profiles voices turns edits regions trials claims", ""),
     _wiring("N_stressors",
             f"recordings turns facts actions chronology fact_verdicts endpoint_verdicts {_GOLD}"

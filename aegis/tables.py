@@ -265,6 +265,10 @@ SCHEMAS: dict[str, Schema] = {
                 "point measure condition", "point:str" + _MEASURED),
         _schema("operating_effects", "one paired contrast of an operating point with the primary one", "public",
                 "contrast_id", _EFFECT + _FATE),
+        _schema("redactions", "one covered stretch of an affected turn under one kind of cover", "secret",
+                "region_id kind start",
+                "region_id:str recording_id:str kind:str start:int covered_s:float? found:bool? start_error_s:float?"
+                " end_error_s:float? n_edits:int? n_characters:int? original_status:str? edge_db:float?" + _FATE),
         _schema("stressed", "one recording under one stressor", "public", "recording_id stressor",
                 "recording_id:str stressor:str family:str strength:str duration_s:float? n_inserted:int" + _FATE),
         _schema("stressor_measures", "one measure under one stressor", "public", "stressor measure condition",
