@@ -230,11 +230,29 @@ def verify(run: RunName = None) -> None:
 def render(
     run: RunName = None,
     output: Annotated[Path | None, typer.Option(help="Default: _site.")] = None,
+    with_originals: Annotated[
+        bool,
+        typer.Option(
+            "--with-originals",
+            help="Let people hear and read originals of corpora whose card says public or synthetic.",
+        ),
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Build nothing; fail unless the site shows this run.")
+    ] = False,
 ) -> None:
     """Build the site from the executed notebooks."""
+    from aegis.site import SiteError, site_is_current
     from aegis.site import render as render_site
+    from aegis.tables import PROJECT
 
-    site = render_site(_open(run).root.name, output)
+    opened = _open(run)
+    if check:
+        if not site_is_current(output or PROJECT / "_site", opened):
+            raise SiteError(f"the site does not show run {opened.root.name} as it is now")
+        typer.echo(f"the site shows run {opened.root.name} as it is now")
+        return
+    site = render_site(opened.root.name, output, with_originals)
     typer.echo(f"{site.n_pages} pages by {site.renderer}: {site.index}")
 
 

@@ -1,44 +1,40 @@
 """The supplement: the executed notebooks of a run as a web site.
 
 ``_quarto.yml`` lists the pages; Quarto renders them where its binary is
-installed, otherwise smalldocs renders the same file, and the front page says
-which. Nothing is computed here: a page is a notebook that the run executed,
-and a notebook that does not match its receipt stops the build. Before a site
-is put in place its links are checked and :func:`check_publishable` looks for
+installed, otherwise smalldocs renders the same file, and every page says
+which. Nothing is computed here: a page is a notebook that the run executed, or
+what :mod:`aegis.site_pages` writes from its tables. A notebook that does not match its
+receipt, or tables that changed since, stop the build. Before a site is put in
+place its links are checked and :func:`~aegis.site_checks.check_publishable` looks for
 originals, machine paths and keys.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
-import os
-import re
 import runpy
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import yaml
 
-from aegis.errors import AegisError
+from aegis import site_text, stamp
+from aegis.site_api import write_api_pages
+from aegis.site_checks import SiteError, check_links, check_publishable
+from aegis.site_listen import write_listening_page
+from aegis.site_pages import pipeline_figure, raw, write_data_pages, write_reproduce_page
 from aegis.tables import PROJECT, Run, open_run
 
 log = logging.getLogger(__name__)
 
 _RUN_PREFIX = "runs/demo/"
-_SHINGLE_WORDS = 6
-
-
-class SiteError(AegisError):
-    """The site cannot be built, or must not be published as it is."""
+_LICENCE = "Code Apache-2.0, demo scripts CC BY 4.0."
 
 
 @dataclass(frozen=True)
@@ -50,31 +46,44 @@ class Site:
     n_pages: int
 
 
-def render(run_name: str, output: Path | None = None) -> Site:
+def render(run_name: str, output: Path | None = None, originals: bool = False) -> Site:
     """Build the site of a run into ``_site`` (or ``output``).
+
+    Parameters
+    ----------
+    originals
+        Show original words and sounds on the listening page, for recordings whose corpus
+        card says public or synthetic.
 
     Raises
     ------
     SiteError
-        A listed notebook is absent or does not match its receipt, a link is broken, or
-        a page holds what must not be published.
+        A listed notebook is absent or stale, a link is broken, or a page holds what must
+        not be published.
     """
     run, output = open_run(run_name), output or PROJECT / "_site"
     config = yaml.safe_load((PROJECT / "_quarto.yml").read_text(encoding="utf-8"))
-    notebooks = [p for p in _chapters(config["book"]["chapters"]) if p.startswith(_RUN_PREFIX)]
+    listed = [p for p in _chapters(config["book"]["chapters"]) if p.startswith(_RUN_PREFIX)]
+    notebooks = [p for p in listed if p.endswith(".ipynb")]
     present = [p for p in notebooks if (run.root / p.removeprefix(_RUN_PREFIX)).exists()]
     if not present:
         raise SiteError(f"run {run_name!r} has no executed notebooks; start with `aegis run`")
-    check_receipts(run, [Path(p).stem for p in present])
+    stages = [Path(p).stem for p in present]
+    check_fresh(run, stages)
     renderer = find_renderer()
     build = run.root / "site"
+    shutil.rmtree(build, ignore_errors=True)
+    (build / "docs").mkdir(parents=True)
+    shown = write_pages(run, originals)
+    for folder in (build, PROJECT) if run.root == PROJECT / "runs" / "demo" else (build,):
+        write_generated(folder, run, renderer, stages)
     _stage(run, build, config, set(notebooks) - set(present), renderer)
     _run_renderer(renderer, build)
     pages = build / "_site"
-    os.environ["QUARTO_PROJECT_OUTPUT_DIR"] = str(pages)
-    runpy.run_path(str(PROJECT / "scripts" / "post_render.py"), run_name="__main__")
+    hook = runpy.run_path(str(PROJECT / "scripts" / "post_render.py"))
+    hook["finish"](pages, build)
     check_links(pages)
-    check_publishable(pages, run)
+    check_publishable(pages, run, frozenset(shown))
     shutil.rmtree(output, ignore_errors=True)
     shutil.move(str(pages), output)
     shutil.rmtree(build)
@@ -86,21 +95,20 @@ def find_renderer() -> str:
     return "quarto" if shutil.which("quarto") else "smalldocs"
 
 
-def check_receipts(run: Run, stages: Iterable[str]) -> None:
-    """Refuse a notebook that is not the one its receipt recorded."""
-    for stage in stages:
-        receipt = run.root / "receipts" / f"{stage}.json"
-        notebook = run.root / "notebooks" / f"{stage}.ipynb"
-        if not receipt.exists():
-            raise SiteError(
-                f"{stage}: the executed notebook has no receipt; run `aegis run` again"
-            )
-        recorded = json.loads(receipt.read_text(encoding="utf-8")).get("notebook_sha256")
-        actual = hashlib.sha256(notebook.read_bytes()).hexdigest()
-        if recorded and recorded != actual:
-            raise SiteError(
-                f"{stage}: the notebook changed since its receipt; run `aegis run` again"
-            )
+def check_fresh(run: Run, stages: list[str]) -> None:
+    """Refuse notebooks that are not those of their receipts, or whose tables changed since."""
+    stale = stamp.stale_pages(run.root, stages)
+    if stale:
+        shown = "; ".join(f"{stage}: {reason}" for stage, reason in list(stale.items())[:3])
+        more = f" and {len(stale) - 3} more" if len(stale) > 3 else ""
+        raise SiteError(f"stale pages: {shown}{more}; run `aegis run` again")
+
+
+def site_is_current(folder: Path, run: Run) -> bool:
+    """Whether the pages in ``folder`` were built from what the run holds now."""
+    index = folder / "index.html"
+    mark = f'name="aegis-content" content="{stamp.content_hash(run.root)}"'
+    return index.exists() and mark in index.read_text(encoding="utf-8")
 
 
 def _chapters(items: list[Any]) -> Iterator[str]:
@@ -125,46 +133,99 @@ def _without(items: list[Any], absent: set[str], prefix: str) -> list[Any]:
     return kept
 
 
+def write_pages(run: Run, originals: bool) -> set[str]:
+    """Write what :mod:`aegis.site_pages` and its like make below ``runs/<run>/pages``.
+
+    Returns the recordings that are shown with their original words.
+    """
+    pages = run.root / "pages"
+    pages.mkdir(exist_ok=True)
+    write_data_pages(run, pages)
+    option = " --with-originals" if originals else ""
+    command = f"make study\n.venv/bin/aegis render --run {run.root.name}{option}"
+    write_reproduce_page(run, pages, stamp.content_hash(run.root), command)
+    write_api_pages(pages)
+    return write_listening_page(run, pages, originals)
+
+
 def _stage(run: Run, build: Path, config: dict[str, Any], absent: set[str], renderer: str) -> None:
-    """Lay out a folder that holds just the pages of this run, then write what is generated."""
-    shutil.rmtree(build, ignore_errors=True)
-    build.mkdir()
+    """Lay out a folder that holds just the pages of this run."""
     prefix = f"runs/{run.root.name}/"
     chapters = _without(config["book"]["chapters"], absent, prefix)
     config = {**config, "book": {**config["book"], "chapters": chapters}}
     config["project"] = {**config["project"], "output-dir": "_site"}
-    config["project"].pop("post-render", None)
+    for hook in ("pre-render", "post-render"):
+        config["project"].pop(hook, None)
     (build / "_quarto.yml").write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
-    for page in _chapters(chapters):
-        source = (
+    texts = {
+        page: (
             run.root / page.removeprefix(prefix) if page.startswith(prefix) else PROJECT / page
-        )
-        target = build / page
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
-    (build / "docs").mkdir(exist_ok=True)
-    shutil.copyfile(PROJECT / "docs" / "styles.css", build / "docs" / "styles.css")
-    for folder in (build, PROJECT):
-        write_generated(folder, run, renderer)
+        ).read_text(encoding="utf-8")
+        for page in _chapters(chapters)
+    }
+    if renderer == "smalldocs":
+        texts = _resolved(build, texts)
+    for page, text in texts.items():
+        (build / page).parent.mkdir(parents=True, exist_ok=True)
+        (build / page).write_text(text, encoding="utf-8")
+    shutil.copytree(PROJECT / "docs" / "assets", build / "docs" / "assets")
+    shutil.copyfile(PROJECT / "docs" / "references.json", build / "docs" / "references.json")
+    for part in ("files", "fragments"):
+        (build / prefix / "pages" / part).symlink_to(run.root / "pages" / part)
 
 
-def write_generated(folder: Path, run: Run, renderer: str) -> None:
-    """Write ``_variables.yml`` and ``_generated/abstract.md`` from the run's tables."""
-    receipts = [json.loads(p.read_text()) for p in sorted((run.root / "receipts").glob("*.json"))]
-    engines = sorted({f"{e['role']} {e['name']}" for r in receipts for e in r.get("engines", [])})
-    paper = any(not e.get("embedded", True) for r in receipts for e in r.get("engines", []))
+def _resolved(build: Path, texts: dict[str, str]) -> dict[str, str]:
+    """The pages with cross-references and citations written out."""
+    front = texts["index.qmd"]
+    for name in ("abstract", "pipeline"):  # parts that hold labels of their own
+        part = (build / "_generated" / f"{name}.md").read_text(encoding="utf-8")
+        front = front.replace(f"{{{{< include _generated/{name}.md >}}}}", part)
+    texts = {**texts, "index.qmd": front}
+    bibliography = site_text.read_bibliography(PROJECT / "docs" / "references.json")
+    known = site_text.Known(site_text.find_labels(texts), bibliography)
+    return {page: site_text.resolve_page(page, text, known) for page, text in texts.items()}
+
+
+def write_generated(folder: Path, run: Run, renderer: str, stages: list[str]) -> None:
+    """Write ``_variables.yml`` and ``_generated/``: what the pages say of the run."""
+    receipts = stamp.read_receipts(run.root)
+    used = [engine for receipt in receipts.values() for engine in receipt.get("engines", [])]
+    engines = sorted({f"{e['role']} {e['name']}" for e in used})
+    paper = any(not e.get("embedded", True) for e in used)
+    content = stamp.content_hash(run.root)
     variables = {
         "run": {
             "name": run.root.name,
-            "last_started": max((r.get("started", "") for r in receipts), default=""),
+            "last_started": max((r.get("started", "") for r in receipts.values()), default=""),
             "engines": "; ".join(engines),
             "kind": "the paper's engines" if paper else "embedded engines only",
             "renderer": renderer,
+            "content": content[:12],
         }
     }
     (folder / "_variables.yml").write_text(yaml.safe_dump(variables), encoding="utf-8")
-    (folder / "_generated").mkdir(exist_ok=True)
-    (folder / "_generated" / "abstract.md").write_text(abstract(run), encoding="utf-8")
+    generated = folder / "_generated"
+    generated.mkdir(exist_ok=True)
+    (generated / "abstract.md").write_text(abstract(run), encoding="utf-8")
+    (generated / "pipeline.md").write_text(pipeline_text(run), encoding="utf-8")
+    site = {
+        "run": run.root.name,
+        "content": content,
+        "renderer": renderer,
+        "licence": _LICENCE,
+        "pages": f"runs/{run.root.name}/pages",
+        "notebooks": {stage: receipts[stage].get("notebook_sha256") or "" for stage in stages},
+    }
+    (generated / "site.json").write_text(json.dumps(site, indent=1), encoding="utf-8")
+
+
+def pipeline_text(run: Run) -> str:
+    """The pipeline figure with its label and caption."""
+    return f"""::: {{#fig-pipeline fig-alt="The stages of the study as boxes in reading order, with the tables that each writes."}}
+{raw(pipeline_figure(run))}
+The stages in reading order and the tables that each one writes; a box leads to its page.
+:::
+"""
 
 
 # What the front page says, by claim: a heading and the ids (or their beginnings) under it. All
@@ -239,102 +300,3 @@ def _run_renderer(renderer: str, build: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SiteError(f"{renderer} failed: {(done.stderr or done.stdout).strip()[-800:]}")
-
-
-class _References(HTMLParser):
-    """Collects what a page links to, its anchors, and its text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.references: list[str] = []
-        self.anchors: set[str] = set()
-        self.text: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        for name, value in attrs:
-            if name in ("href", "src") and value is not None:
-                self.references.append(value)
-            elif name == "id" and value:
-                self.anchors.add(value)
-
-    def handle_data(self, data: str) -> None:
-        self.text.append(data)
-
-
-def _parse(page: Path) -> _References:
-    parser = _References()
-    parser.feed(page.read_text(encoding="utf-8"))
-    return parser
-
-
-def check_links(folder: Path) -> None:
-    """Refuse a page whose relative link or anchor does not resolve inside the site."""
-    pages = {page.resolve(): _parse(page) for page in folder.rglob("*.html")}
-    broken = []
-    for page, parsed in pages.items():
-        for reference in parsed.references:
-            parts = urlsplit(reference)
-            if parts.scheme or parts.netloc:
-                continue
-            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
-            if target.is_dir():
-                target = target / "index.html"
-            if not target.exists():
-                broken.append(f"{page.name} -> {reference}")
-            elif target in pages and parts.fragment:
-                known = unquote(parts.fragment) in pages[target].anchors
-                broken += [] if known else [f"{page.name} -> {reference}"]
-    if broken:
-        raise SiteError(f"site: {len(broken)} broken links, e.g. {'; '.join(broken[:3])}")
-
-
-_KEY = re.compile(r"\b(?:sk-[A-Za-z0-9_-]{20,}|hf_[A-Za-z0-9]{20,})\b")
-
-
-def check_publishable(folder: Path, run: Run) -> None:
-    """Refuse pages that hold originals, file names, machine paths or keys.
-
-    Looks for: the project's and the home folder, API keys, original file names, detected
-    identifiers that hold a digit or two words, and any six words in a row of a source turn.
-    """
-    needles = {str(PROJECT): "a machine path", str(run.root): "a machine path"}
-    if str(Path.home()) not in ("/", "/root"):
-        needles[str(Path.home())] = "a machine path"
-    needles |= _secret_texts(run)
-    shingles = _source_shingles(run)
-    found = []
-    for page in folder.rglob("*.html"):
-        text = " ".join("".join(_parse(page).text).split())
-        found += [f"{page.name}: {kind}" for needle, kind in needles.items() if needle in text]
-        found += [f"{page.name}: a key"] if _KEY.search(text) else []
-        if shingles and shingles & _shingles(text):
-            found.append(f"{page.name}: words of a source turn")
-    if found:
-        raise SiteError(f"site: not publishable, {len(found)} finds, e.g. {'; '.join(found[:3])}")
-
-
-def _secret_texts(run: Run) -> dict[str, str]:
-    needles: dict[str, str] = {}
-    if run.has("file_map"):
-        recordings = set(run.read("file_map")["recording_id"].str.split("/").str[-1])
-        for name in run.read("file_map")["file"]:
-            if len(Path(name).stem) >= 4 and Path(name).stem not in recordings:
-                needles[Path(name).name] = "an original file name"
-    if run.has("mentions"):
-        for text in run.read("mentions")["text"].dropna().unique():
-            if len(text) >= 6 and (any(c.isdigit() for c in text) or len(text.split()) >= 2):
-                needles[" ".join(text.split())] = "a detected identifier"
-    return needles
-
-
-def _source_shingles(run: Run) -> set[str]:
-    if not run.has("turns"):
-        return set()
-    return set().union(*(_shingles(text) for text in run.read("turns")["text"].dropna()), set())
-
-
-def _shingles(text: str) -> set[str]:
-    words = re.findall(r"\w+", text.lower())
-    return {
-        " ".join(words[i : i + _SHINGLE_WORDS]) for i in range(len(words) - _SHINGLE_WORDS + 1)
-    }

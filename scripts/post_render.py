@@ -1,12 +1,19 @@
-"""Quarto post-render step: make the pages work offline.
+"""Quarto post-render step: what both renderers' pages get.
 
-Notebook pages carry script tags from content-delivery networks (jquery,
-requirejs) that neither the tables nor the players need, and themes import web
-fonts. Standard library only, because Quarto runs it with whatever Python it finds.
+Pages work offline and from a folder: nothing loads from another host, scripts that
+browsers refuse to load from a folder (modules) become plain ones, and the search index
+also exists as a script. Every page carries the run and the hash of its content. The
+pages of single tables take the frame of the data page. Standard library only, because
+Quarto runs it with whatever Python it finds.
 """
 
+from __future__ import annotations
+
+import html
+import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 EXTERNAL = {
@@ -20,6 +27,7 @@ EXTERNAL = {
         re.IGNORECASE,
     ),
 }
+ASSETS = Path("site_libs") / "aegis"
 
 
 def strip_external(folder: Path) -> int:
@@ -34,5 +42,183 @@ def strip_external(folder: Path) -> int:
     return dropped
 
 
+# --- modules ------------------------------------------------------------------------------
+
+_MODULE = re.compile(r'<script\b(?=[^>]*\btype="module")[^>]*?\bsrc="([^"]+)"[^>]*>\s*</script>')
+_IMPORT = re.compile(
+    r"""^[ \t]*import\s+(?:\*\s*as\s+(?P<all>\w+)|\{(?P<some>[^}]*)\}|(?P<default>\w+))"""
+    r"""\s+from\s+["'](?P<path>[^"']+)["'];?[ \t]*$|^[ \t]*import\s+["'](?P<bare>[^"']+)["'];?[ \t]*$""",
+    re.MULTILINE,
+)
+_EXPORT = re.compile(
+    r"^[ \t]*export\s+(?P<default>default\s+)?(?P<kind>async\s+function\*?|function\*?|class|const|let|var)"
+    r"\s+(?P<name>\w+)",
+    re.MULTILINE,
+)
+_EXPORT_LIST = re.compile(r"^[ \t]*export\s*\{(?P<names>[^}]*)\}[ \t]*;?[ \t]*$", re.MULTILINE)
+_LEFT = re.compile(r"^[ \t]*(?:import\s*[\w{*\"']|export\s)", re.MULTILINE)
+
+
+def plain_script(path: Path, seen: tuple[Path, ...] = ()) -> str | None:
+    """A module and what it imports as one expression; None where it cannot be done."""
+    if not path.is_file() or path in seen:
+        return None
+    text = path.read_text(encoding="utf-8")
+    parts: list[str] = []
+    for found in _IMPORT.finditer(text):
+        inner = plain_script(
+            (path.parent / (found["path"] or found["bare"])).resolve(), (*seen, path)
+        )
+        if inner is None:
+            return None
+        if found["all"]:
+            parts.append(f"const {found['all']} = {inner};")
+        elif found["some"]:
+            names = re.sub(r"(\w+)\s+as\s+(\w+)", r"\1: \2", found["some"])
+            parts.append(f"const {{{names}}} = {inner};")
+        elif found["default"]:
+            parts.append(f"const {found['default']} = ({inner}).default;")
+        else:
+            parts.append(f"{inner};")
+    body = _IMPORT.sub("", text)
+    names = {m["name"]: m["name"] for m in _EXPORT.finditer(body)}
+    names |= {"default": m["name"] for m in _EXPORT.finditer(body) if m["default"]}
+    body = _EXPORT.sub(lambda m: f"{m['kind']} {m['name']}", body)
+    for found in _EXPORT_LIST.finditer(body):
+        for item in filter(None, (part.strip() for part in found["names"].split(","))):
+            inner_name, _, outer = item.partition(" as ")
+            names[(outer or inner_name).strip()] = inner_name.strip()
+    body = _EXPORT_LIST.sub("", body)
+    if _LEFT.search(body):
+        return None
+    given = ", ".join(f"{outer}: {own}" for outer, own in names.items())
+    return "(() => {\n" + "\n".join(parts) + body + f"\nreturn {{ {given} }};\n}})()"
+
+
+def flatten_modules(folder: Path) -> int:
+    """Replace local module scripts by plain deferred ones; return how many pages changed."""
+    changed = 0
+    made: dict[Path, str | None] = {}
+    for page in folder.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+
+        def replace(found: re.Match[str], page: Path = page) -> str:
+            address = found[1]
+            source = (page.parent / address.split("?")[0]).resolve()
+            if re.match(r"[a-z]+:", address) or folder.resolve() not in source.parents:
+                return found[0]
+            if source not in made:
+                made[source] = plain_script(source)
+                if made[source] is not None:
+                    target = source.with_name(f"{source.stem}.plain.js")
+                    target.write_text(f"{made[source]};\n", encoding="utf-8")
+            if made[source] is None:
+                return found[0]
+            plain = re.sub(r"[^/]*$", f"{source.stem}.plain.js", address.split("?")[0])
+            return f'<script src="{plain}" defer></script>'
+
+        new = _MODULE.sub(replace, text)
+        if new != text:
+            page.write_text(new, encoding="utf-8")
+            changed += 1
+    return changed
+
+
+# --- what the pages carry -------------------------------------------------------------------
+
+_MAIN = re.compile(r"(<main\b[^>]*>)(.*)(</main>)", re.DOTALL)
+_TOC = re.compile(r'<nav\b[^>]*\bid="TOC".*?</nav>', re.DOTALL)
+_TITLE = re.compile(r"<title>.*?</title>", re.DOTALL)
+
+
+def add_table_pages(output: Path, folder: str) -> list[dict[str, str]]:
+    """Make ``table_<name>.html`` beside the data page from its fragments; their search entries."""
+    shell = output / folder / "data.html"
+    entries: list[dict[str, str]] = []
+    if not shell.exists():
+        return entries
+    frame = shell.read_text(encoding="utf-8")
+    for fragment in sorted((output / folder / "fragments").glob("*.html")):
+        text = fragment.read_text(encoding="utf-8")
+        name = fragment.stem
+        page = _MAIN.sub(lambda m, text=text: f"{m[1]}{text}{m[3]}", frame)
+        page = _TITLE.sub(f"<title>Table {html.escape(name)}</title>", _TOC.sub("", page))
+        target = shell.with_name(f"table_{name}.html")
+        target.write_text(page, encoding="utf-8")
+        plain = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+        href = target.relative_to(output).as_posix()
+        entries.append(
+            {"objectID": href, "href": href, "title": f"Table {name}", "section": "",
+             "text": plain[:1500]}
+        )  # fmt: skip
+    shutil.rmtree(output / folder / "fragments", ignore_errors=True)
+    return entries
+
+
+def write_search(output: Path, entries: list[dict[str, str]]) -> None:
+    """Add entries to the search index and write it as a script too."""
+    path = output / "search.json"
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    known = {entry.get("href") for entry in entries}
+    found = [entry for entry in found if entry.get("href") not in known] + entries
+    path.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
+    script = f"window.AEGIS_SEARCH = {json.dumps(found)};\n"
+    (output / ASSETS / "search_index.js").write_text(script, encoding="utf-8")
+
+
+def stamp(output: Path, site: dict[str, str], notebooks: dict[str, str]) -> None:
+    """Write run and content hash on every page, and link style and script."""
+    for page in sorted(output.rglob("*.html")):
+        text = page.read_text(encoding="utf-8")
+        if 'name="aegis-content"' in text or "</head>" not in text:
+            continue
+        up = "../" * len(page.relative_to(output).parts[:-1])
+        base = f"{up}{ASSETS.as_posix()}"
+        head = (
+            f'<meta name="aegis-run" content="{html.escape(site["run"])}">'
+            f'<meta name="aegis-content" content="{site["content"]}">'
+            f'<link rel="icon" href="data:,">'
+            f'<link rel="stylesheet" href="{base}/site.css"><script src="{base}/site.js"></script>'
+        )
+        said = f"Run {site['run']}, content {site['content'][:12]}"
+        own = notebooks.get(page.stem)
+        said += f", notebook {own[:12]}" if own else ""
+        said += f". Rendered with {site['renderer']}. {site['licence']}"
+        foot = f'<p class="page-stamp">{html.escape(said)}</p>'
+        text = text.replace("</head>", head + "</head>", 1)
+        place = text.rfind("</main>")
+        text = text[:place] + foot + text[place:] if place >= 0 else text
+        page.write_text(mend(text), encoding="utf-8")
+
+
+def mend(text: str) -> str:
+    """Repair what screen readers stumble over in the renderers' frames."""
+    # A link without a target that opens a section is a button; role "navigation" is not.
+    text = re.sub(r'(<a\b[^>]*data-bs-toggle="collapse"[^>]*)role="navigation"', r'\1role="button"', text)
+    text = re.sub(r'(<a\b(?=[^>]*data-bs-toggle="collapse")(?![^>]*\bhref=)(?![^>]*\btabindex=))', r'\1 tabindex="0"', text)
+    text = text.replace('<nav id="quarto-sidebar"', '<nav aria-label="Pages" id="quarto-sidebar"', 1)
+    text = re.sub(r'(<a\b(?=[^>]*quarto-color-scheme-toggle)(?![^>]*aria-label))', r'\1 aria-label="Toggle dark mode"', text)
+    return text.replace("<style scoped>", "<style>")
+
+
+def finish(output: Path, project: Path) -> None:
+    """Everything, on the rendered pages of ``project`` in ``output``."""
+    site = json.loads((project / "_generated" / "site.json").read_text(encoding="utf-8"))
+    (output / ASSETS).mkdir(parents=True, exist_ok=True)
+    for asset in (project / "docs" / "assets").iterdir():
+        shutil.copyfile(asset, output / ASSETS / asset.name)
+    for part in ("files", "fragments"):
+        source = project / site["pages"] / part
+        if source.exists():
+            shutil.copytree(source, output / site["pages"] / part, dirs_exist_ok=True)
+    strip_external(output)
+    flatten_modules(output)
+    write_search(output, add_table_pages(output, site["pages"]))
+    stamp(output, site, site["notebooks"])
+
+
 if __name__ == "__main__":
-    strip_external(Path(os.environ.get("QUARTO_PROJECT_OUTPUT_DIR", "_site")))
+    finish(
+        Path(os.environ.get("QUARTO_PROJECT_OUTPUT_DIR", "_site")),
+        Path(os.environ.get("QUARTO_PROJECT_DIR", ".")),
+    )

@@ -1,0 +1,169 @@
+"""What a built site must pass: links resolve, and nothing secret is on it.
+
+Unit: one folder of pages. Functions: :func:`check_links`, :func:`check_publishable`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pandas as pd
+
+from aegis.errors import AegisError
+from aegis.tables import PROJECT, Run, empty_table
+
+_SHINGLE_WORDS = 6
+
+
+class SiteError(AegisError):
+    """The site cannot be built, or must not be published as it is."""
+
+
+class _References(HTMLParser):
+    """Collects what a page links to, its anchors, and its text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.references: list[str] = []
+        self.anchors: set[str] = set()
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("href", "src") and value is not None:
+                self.references.append(value)
+            elif name == "id" and value:
+                self.anchors.add(value)
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def _parse(page: Path) -> _References:
+    parser = _References()
+    parser.feed(page.read_text(encoding="utf-8"))
+    return parser
+
+
+def check_links(folder: Path) -> None:
+    """Refuse a page whose relative link or anchor does not resolve inside the site."""
+    pages = {page.resolve(): _parse(page) for page in folder.rglob("*.html")}
+    broken = []
+    for page, parsed in pages.items():
+        for reference in parsed.references:
+            parts = urlsplit(reference)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            if target.is_dir():
+                target = target / "index.html"
+            if not target.exists():
+                broken.append(f"{page.name} -> {reference}")
+            elif target in pages and parts.fragment:
+                known = unquote(parts.fragment) in pages[target].anchors
+                broken += [] if known else [f"{page.name} -> {reference}"]
+    if broken:
+        raise SiteError(f"site: {len(broken)} broken links, e.g. {'; '.join(broken[:3])}")
+
+
+_KEY = re.compile(r"\b(?:sk-[A-Za-z0-9_-]{20,}|hf_[A-Za-z0-9]{20,})\b")
+
+
+def check_publishable(folder: Path, run: Run, shown: frozenset[str] = frozenset()) -> None:
+    """Refuse a site that holds originals, file names, machine paths or keys.
+
+    Pages, the search index and the CSV downloads are read. Looks for: the project's and the
+    home folder, API keys, original file names, detected identifiers that hold a digit or two
+    words, and any six words in a row of a source turn.
+
+    Parameters
+    ----------
+    shown
+        Recordings whose original words the listening page may hold; nothing else may.
+    """
+    everything, others = _Secrets.of(run, frozenset()), _Secrets.of(run, shown)
+    # What comes from the repository alone cannot hold a run's words, only look like them.
+    places = _Secrets({k: v for k, v in everything.needles.items() if v == "a machine path"}, set())
+    repository = {page.name for page in folder.glob("docs/*.html")}
+    found = []
+    for name, text in _texts(folder):
+        secrets = others if name == "listen.html" else everything
+        if name in repository or name.startswith("api_"):
+            secrets = places
+        found += [f"{name}: {kind}" for kind in secrets.found_in(text)]
+    if found:
+        raise SiteError(f"site: not publishable, {len(found)} finds, e.g. {'; '.join(found[:3])}")
+
+
+def _texts(folder: Path) -> Iterator[tuple[str, str]]:
+    """(file name, text) of all that a reader or a crawler sees."""
+    for page in sorted(folder.rglob("*.html")):
+        yield page.name, "".join(_parse(page).text)
+    for table in sorted(folder.rglob("*.csv")):
+        yield table.name, table.read_text(encoding="utf-8")
+    index = folder / "search.json"
+    for entry in json.loads(index.read_text(encoding="utf-8")) if index.exists() else ():
+        page = urlsplit(entry["href"]).path.rsplit("/", 1)[-1]
+        yield page, f"{entry.get('title', '')} {entry.get('section', '')} {entry.get('text', '')}"
+
+
+@dataclass(frozen=True)
+class _Secrets:
+    """What must not be found, less what belongs to recordings that may be shown."""
+
+    needles: dict[str, str]
+    shingles: set[str]
+
+    @classmethod
+    def of(cls, run: Run, shown: frozenset[str]) -> _Secrets:
+        needles = {str(PROJECT): "a machine path", str(run.root): "a machine path"}
+        if str(Path.home()) not in ("/", "/root"):
+            needles[str(Path.home())] = "a machine path"
+        return cls(needles | _secret_texts(run, shown), _source_shingles(run, shown))
+
+    def found_in(self, text: str) -> list[str]:
+        text = " ".join(text.split())
+        found = [kind for needle, kind in self.needles.items() if needle in text]
+        found += ["a key"] if _KEY.search(text) else []
+        if self.shingles and self.shingles & _shingles(text):
+            found.append("words of a source turn")
+        return found
+
+
+def _rows(run: Run, name: str, shown: frozenset[str]) -> pd.DataFrame:
+    """A table's rows about recordings that may not be shown; empty when there is none."""
+    if not run.has(name):
+        return empty_table(name)
+    table = run.read(name)
+    return table[~table["recording_id"].isin(shown)]
+
+
+def _secret_texts(run: Run, shown: frozenset[str]) -> dict[str, str]:
+    needles: dict[str, str] = {}
+    files = _rows(run, "file_map", frozenset())
+    recordings = set(files["recording_id"].str.split("/").str[-1])
+    for name in files["file"]:
+        if len(Path(name).stem) >= 4 and Path(name).stem not in recordings:
+            needles[Path(name).name] = "an original file name"
+    for text in _rows(run, "mentions", shown)["text"].dropna().unique():
+        if len(text) >= 6 and (any(c.isdigit() for c in text) or len(text.split()) >= 2):
+            needles[" ".join(text.split())] = "a detected identifier"
+    return needles
+
+
+def _source_shingles(run: Run, shown: frozenset[str]) -> set[str]:
+    texts = _rows(run, "turns", shown)["text"].dropna()
+    return set().union(*(_shingles(text) for text in texts), set())
+
+
+def _shingles(text: str) -> set[str]:
+    words = re.findall(r"\w+", text.lower())
+    return {
+        " ".join(words[i : i + _SHINGLE_WORDS]) for i in range(len(words) - _SHINGLE_WORDS + 1)
+    }

@@ -1,0 +1,73 @@
+"""What a page was made from: a run's receipts and tables as one hash.
+
+Unit: one run folder. Standard library only, because the site renderer's hooks
+(``scripts/``) import it with whatever Python they are given.
+
+A page is *fresh* while its notebook and every table that it read or wrote are the
+ones in its receipt. Functions: :func:`stale_pages`, :func:`content_hash`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+
+def read_receipts(root: Path) -> dict[str, dict[str, Any]]:
+    """Stage -> receipt of the run below ``root``; a broken file counts as none."""
+    found = {}
+    for path in sorted((root / "receipts").glob("*.json")):
+        try:
+            receipt = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            continue
+        found[path.stem] = receipt
+    return found
+
+
+def file_hash(path: Path) -> str | None:
+    """SHA-256 of a file, or None when there is none."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
+def table_hash(root: Path, name: str) -> str | None:
+    """SHA-256 of a table's file, public or secret."""
+    places = (root / "tables", root / "secret" / "tables")
+    hashes = [file_hash(place / f"{name}.parquet") for place in places]
+    return next((value for value in hashes if value), None)
+
+
+def stale_pages(root: Path, stages: Iterable[str]) -> dict[str, str]:
+    """Stage -> why its executed notebook must not be shown; fresh ones are absent."""
+    receipts = read_receipts(root)
+    tables: dict[str, str | None] = {}
+    stale = {}
+    for stage in stages:
+        receipt = receipts.get(stage)
+        if receipt is None:
+            stale[stage] = "the executed notebook has no receipt"
+            continue
+        recorded = receipt.get("notebook_sha256")
+        if recorded and recorded != file_hash(root / "notebooks" / f"{stage}.ipynb"):
+            stale[stage] = "the notebook changed since its receipt"
+            continue
+        shown = {**receipt.get("inputs", {}), **receipt.get("tables", {})}
+        for name in shown:
+            if name not in tables:
+                tables[name] = table_hash(root, name)
+        changed = sorted(name for name, sha in shown.items() if tables[name] != sha)
+        if changed:
+            stale[stage] = f"tables changed since it ran ({', '.join(changed[:3])})"
+    return stale
+
+
+def content_hash(root: Path) -> str:
+    """One hash of all that a site of this run shows: notebooks and tables, by the receipts."""
+    parts = {
+        stage: [receipt.get("notebook_sha256"), receipt.get("inputs"), receipt.get("tables")]
+        for stage, receipt in read_receipts(root).items()
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,141 @@
+// Tables that sort, filter and copy; one player at a time; search without a server.
+// No dependency and no request: works from a folder, with either renderer.
+(() => {
+  "use strict";
+  const NUMBER = /^[-+−]?[\d,]*\.?\d+(?:e[-+]?\d+)?/i;
+
+  // "1,204", "12/40 (30.0 %)" and "0.5 to 0.9" sort by their first number; a dash goes last.
+  const key = (text) => {
+    const found = text.trim().replace("−", "-").match(NUMBER);
+    return found ? Number(found[0].replace(/,/g, "")) : null;
+  };
+  const order = (a, b) => {
+    const x = key(a), y = key(b);
+    if (x !== null && y !== null) return x - y;
+    if (x === null && y === null) return a.localeCompare(b);
+    return x === null ? 1 : -1;
+  };
+  const cellText = (row, column) => (row.cells[column] ? row.cells[column].textContent.trim() : "");
+
+  const sortBy = (table, header, column) => {
+    const descending = header.getAttribute("aria-sort") === "ascending";
+    for (const other of table.querySelectorAll("th[aria-sort]")) other.removeAttribute("aria-sort");
+    header.setAttribute("aria-sort", descending ? "descending" : "ascending");
+    const body = table.tBodies[0];
+    const rows = Array.from(body.rows).sort((a, b) => order(cellText(a, column), cellText(b, column)));
+    if (descending) rows.reverse();
+    body.append(...rows);
+  };
+
+  const tabbed = (table) => Array.from(table.rows)
+    .filter((row) => !row.hidden)
+    .map((row) => Array.from(row.cells).map((cell) => cell.textContent.trim().replace(/\s+/g, " ")).join("\t"))
+    .join("\n");
+
+  const copy = async (text) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      const done = document.execCommand("copy");
+      area.remove();
+      return done;
+    }
+  };
+
+  const tools = (table, frame, number) => {
+    const bar = document.createElement("div");
+    bar.className = "table-tools";
+    const input = document.createElement("input");
+    input.type = "search";
+    input.placeholder = "Filter rows";
+    input.setAttribute("aria-label", `Filter rows of table ${number}`);
+    const count = document.createElement("span");
+    count.setAttribute("role", "status");
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Copy";
+    button.setAttribute("aria-label", `Copy table ${number}`);
+    input.addEventListener("input", () => {
+      const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let shown = 0;
+      for (const row of table.tBodies[0].rows) {
+        const text = row.textContent.toLowerCase();
+        row.hidden = !words.every((word) => text.includes(word));
+        if (!row.hidden) shown += 1;
+      }
+      count.textContent = words.length ? `${shown} of ${table.tBodies[0].rows.length} rows` : "";
+    });
+    button.addEventListener("click", async () => {
+      count.textContent = (await copy(tabbed(table))) ? "copied" : "the browser refused to copy";
+    });
+    bar.append(input, button, count);
+    frame.before(bar);
+  };
+
+  const enhance = (table, number) => {
+    const frame = document.createElement("div");
+    frame.className = "table-frame";
+    frame.tabIndex = 0;
+    frame.setAttribute("role", "region");
+    frame.setAttribute("aria-label", `Table ${number}`);
+    table.before(frame);
+    frame.append(table);
+    for (const cell of table.querySelectorAll("td")) {
+      if (cell.textContent.length > 60) cell.classList.add("text-long");
+    }
+    const head = table.tHead && table.tHead.rows[table.tHead.rows.length - 1];
+    const body = table.tBodies[0];
+    if (!head || !body || body.rows.length < 2) return;
+    const spans = Array.from(body.rows).some((row) => Array.from(row.cells).some((c) => c.rowSpan > 1 || c.colSpan > 1));
+    if (spans) return;
+    Array.from(head.cells).forEach((header, column) => {
+      const label = header.textContent.trim();
+      if (!label) return;
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "sort";
+      button.append(...header.childNodes);
+      button.addEventListener("click", () => sortBy(table, header, column));
+      header.append(button);
+    });
+    if (body.rows.length > 5) tools(table, frame, number);
+  };
+
+  const ready = () => {
+    document.querySelectorAll("main table").forEach((table, i) => enhance(table, i + 1));
+    // Empty corner cells of frames are no headers; plots without a text alternative say what they are.
+    for (const cell of document.querySelectorAll("main th")) {
+      if (!cell.textContent.trim()) cell.replaceWith(Object.assign(document.createElement("td"), { className: cell.className }));
+    }
+    document.addEventListener("play", (event) => {
+      for (const player of document.querySelectorAll("audio")) {
+        if (player !== event.target) player.pause();
+      }
+    }, true);
+  };
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", ready);
+  else ready();
+
+  // Browsers do not let a page in a folder fetch its neighbours, so the search index also
+  // exists as a script, which may be loaded.
+  if (location.protocol === "file:") {
+    const root = document.currentScript.src.replace(/site_libs\/aegis\/site\.js.*$/, "");
+    const fetched = window.fetch.bind(window);
+    let index = null;
+    const load = () => (index ||= new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = `${root}site_libs/aegis/search_index.js`;
+      script.onload = () => resolve(window.AEGIS_SEARCH);
+      script.onerror = () => reject(new Error("no search index"));
+      document.head.append(script);
+    }));
+    window.fetch = (address, options) => /(^|\/)search\.json([?#]|$)/.test(String(address))
+      ? load().then((entries) => new Response(JSON.stringify(entries), { status: 200, headers: { "Content-Type": "application/json" } }))
+      : fetched(address, options);
+  }
+})();
