@@ -234,7 +234,7 @@ def render(
         bool,
         typer.Option(
             "--with-originals",
-            help="Let people hear and read originals of corpora whose card says public or synthetic.",
+            help="Show originals of corpora whose card says public or synthetic.",
         ),
     ] = False,
     check: Annotated[
@@ -242,8 +242,9 @@ def render(
     ] = False,
 ) -> None:
     """Build the site from the executed notebooks."""
-    from aegis.site import SiteError, site_is_current
     from aegis.site import render as render_site
+    from aegis.site import site_is_current
+    from aegis.site_checks import SiteError
     from aegis.tables import PROJECT
 
     opened = _open(run)

@@ -6,7 +6,7 @@ replaced, else the source's. Comparison is by the bare word: case, accents' form
 punctuation at its edges do not count. This display is for readers; outcomes are counted
 from ``lexical_matches`` and the verdicts only.
 
-Functions: :func:`planned_words`, :func:`difference`, :func:`as_text`.
+Functions: :func:`planned_words`, :func:`difference`, :func:`joined`, :func:`as_text`.
 """
 
 from __future__ import annotations
@@ -90,10 +90,8 @@ def difference(
             found += [Piece(kind, words[b0 + i]) for i, kind in enumerate(kinds)]
             continue
         found += [Piece("missing", piece.text) for piece in expected[a0:a1]]
-        found += [
-            Piece("retained" if i in kept else "changed", words[i]) for i in range(b0, b1)
-        ]
-    return _joined(found)
+        found += [Piece("retained" if i in kept else "changed", words[i]) for i in range(b0, b1)]
+    return joined(found)
 
 
 def _occurrences(keys: Sequence[str], originals: Iterable[str]) -> set[int]:
@@ -107,7 +105,8 @@ def _occurrences(keys: Sequence[str], originals: Iterable[str]) -> set[int]:
     return kept
 
 
-def _joined(pieces: Sequence[Piece]) -> list[Piece]:
+def joined(pieces: Sequence[Piece]) -> list[Piece]:
+    """Neighbours of one kind as one piece."""
     out: list[Piece] = []
     for piece in pieces:
         if out and out[-1].kind == piece.kind:
@@ -125,4 +124,4 @@ _MARKS = {
 
 def as_text(pieces: Sequence[Piece]) -> str:
     """For a plain terminal: ``<realised>``, ``!retained!``, ``~changed~``, ``-missing-``."""
-    return " ".join(_MARKS.get(piece.kind, "{}").format(piece.text) for piece in _joined(pieces))
+    return " ".join(_MARKS.get(piece.kind, "{}").format(piece.text) for piece in joined(pieces))

@@ -89,15 +89,9 @@ class Material:
 
 
 def load_material(run: Run) -> Material:
-    """Read what turn views need; tables of later stages may be absent.
-
-    Raises
-    ------
-    TableError
-        The run has no turns yet.
-    """
+    """Read what turn views need; tables of stages that have not run count as empty."""
     tables = {name: _optional(run, name) for name in _TABLES}
-    turns = run.read("turns").set_index("turn_id", drop=False).rename_axis(None)
+    turns = _optional(run, "turns").set_index("turn_id", drop=False).rename_axis(None)
     of_edit = dict(zip(tables["edits"]["intention_id"], tables["edits"]["turn_id"], strict=True))
     of_fact = dict(zip(tables["facts"]["fact_id"], tables["facts"]["turn_id"], strict=True))
     tables["lexical_matches"] = tables["lexical_matches"].assign(

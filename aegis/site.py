@@ -26,7 +26,7 @@ import yaml
 
 from aegis import site_text, stamp
 from aegis.site_api import write_api_pages
-from aegis.site_checks import SiteError, check_links, check_publishable
+from aegis.site_checks import SiteError, check_links, check_publishable, parse_site
 from aegis.site_listen import write_listening_page
 from aegis.site_pages import pipeline_figure, raw, write_data_pages, write_reproduce_page
 from aegis.tables import PROJECT, Run, open_run
@@ -82,8 +82,9 @@ def render(run_name: str, output: Path | None = None, originals: bool = False) -
     pages = build / "_site"
     hook = runpy.run_path(str(PROJECT / "scripts" / "post_render.py"))
     hook["finish"](pages, build)
-    check_links(pages)
-    check_publishable(pages, run, frozenset(shown))
+    parsed = parse_site(pages)
+    check_links(parsed)
+    check_publishable(pages, parsed, run, frozenset(shown))
     shutil.rmtree(output, ignore_errors=True)
     shutil.move(str(pages), output)
     shutil.rmtree(build)
@@ -221,7 +222,8 @@ def write_generated(folder: Path, run: Run, renderer: str, stages: list[str]) ->
 
 def pipeline_text(run: Run) -> str:
     """The pipeline figure with its label and caption."""
-    return f"""::: {{#fig-pipeline fig-alt="The stages of the study as boxes in reading order, with the tables that each writes."}}
+    alternative = "The stages as boxes in reading order, with the tables that each writes."
+    return f"""::: {{#fig-pipeline fig-alt="{alternative}"}}
 {raw(pipeline_figure(run))}
 The stages in reading order and the tables that each one writes; a box leads to its page.
 :::

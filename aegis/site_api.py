@@ -9,6 +9,7 @@ Function: :func:`write_api_pages`.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tomllib
 from collections.abc import Iterator
@@ -45,13 +46,16 @@ def module_name(path: Path) -> str:
     return ".".join(part for part in parts if part != "__init__")
 
 
+@functools.cache
+def _layers() -> list[list[str]]:
+    content = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = content["tool"]["importlinter"]["contracts"][0]
+    return [re.findall(r"[\w.]+", line) for line in contract["layers"]]
+
+
 def layer_of(module: str) -> str:
     """The page on which a module stands, by the layers of ``pyproject.toml``."""
-    content = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
-    layers = [
-        re.findall(r"[\w.]+", line)
-        for line in content["tool"]["importlinter"]["contracts"][0]["layers"]
-    ]
+    layers = _layers()
     names = module.split(".")
     name = names[1] if len(names) > 1 else "errors"
     rank = next((i for i, layer in enumerate(layers) if name in layer), None)

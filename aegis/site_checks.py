@@ -1,6 +1,8 @@
 """What a built site must pass: links resolve, and nothing secret is on it.
 
-Unit: one folder of pages. Functions: :func:`check_links`, :func:`check_publishable`.
+Unit: one folder of pages.
+
+Functions: :func:`parse_site`, :func:`check_links`, :func:`check_publishable`.
 """
 
 from __future__ import annotations
@@ -45,15 +47,22 @@ class _References(HTMLParser):
         self.text.append(data)
 
 
+Pages = dict[Path, _References]
+
+
 def _parse(page: Path) -> _References:
     parser = _References()
     parser.feed(page.read_text(encoding="utf-8"))
     return parser
 
 
-def check_links(folder: Path) -> None:
+def parse_site(folder: Path) -> Pages:
+    """Every page of a site, read once for all checks."""
+    return {page.resolve(): _parse(page) for page in sorted(folder.rglob("*.html"))}
+
+
+def check_links(pages: Pages) -> None:
     """Refuse a page whose relative link or anchor does not resolve inside the site."""
-    pages = {page.resolve(): _parse(page) for page in folder.rglob("*.html")}
     broken = []
     for page, parsed in pages.items():
         for reference in parsed.references:
@@ -75,7 +84,9 @@ def check_links(folder: Path) -> None:
 _KEY = re.compile(r"\b(?:sk-[A-Za-z0-9_-]{20,}|hf_[A-Za-z0-9]{20,})\b")
 
 
-def check_publishable(folder: Path, run: Run, shown: frozenset[str] = frozenset()) -> None:
+def check_publishable(
+    folder: Path, pages: Pages, run: Run, shown: frozenset[str] = frozenset()
+) -> None:
     """Refuse a site that holds originals, file names, machine paths or keys.
 
     Pages, the search index and the CSV downloads are read. Looks for: the project's and the
@@ -89,10 +100,12 @@ def check_publishable(folder: Path, run: Run, shown: frozenset[str] = frozenset(
     """
     everything, others = _Secrets.of(run, frozenset()), _Secrets.of(run, shown)
     # What comes from the repository alone cannot hold a run's words, only look like them.
-    places = _Secrets({k: v for k, v in everything.needles.items() if v == "a machine path"}, set())
+    places = _Secrets(
+        {k: v for k, v in everything.needles.items() if v == "a machine path"}, set()
+    )
     repository = {page.name for page in folder.glob("docs/*.html")}
     found = []
-    for name, text in _texts(folder):
+    for name, text in _texts(folder, pages):
         secrets = others if name == "listen.html" else everything
         if name in repository or name.startswith("api_"):
             secrets = places
@@ -101,10 +114,10 @@ def check_publishable(folder: Path, run: Run, shown: frozenset[str] = frozenset(
         raise SiteError(f"site: not publishable, {len(found)} finds, e.g. {'; '.join(found[:3])}")
 
 
-def _texts(folder: Path) -> Iterator[tuple[str, str]]:
+def _texts(folder: Path, pages: Pages) -> Iterator[tuple[str, str]]:
     """(file name, text) of all that a reader or a crawler sees."""
-    for page in sorted(folder.rglob("*.html")):
-        yield page.name, "".join(_parse(page).text)
+    for page, parsed in pages.items():
+        yield page.name, "".join(parsed.text)
     for table in sorted(folder.rglob("*.csv")):
         yield table.name, table.read_text(encoding="utf-8")
     index = folder / "search.json"

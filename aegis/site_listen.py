@@ -32,10 +32,10 @@ def write_listening_page(run: Run, pages: Path, originals: bool) -> set[str]:
     media = pages / "files" / "audio"
     media.mkdir(parents=True, exist_ok=True)
     allowed = listening.may_show_originals(run) if originals else set()
-    material = listening.load_material(run) if run.has("turns") else None
-    turns = listening.affected_turns(material) if material else []
+    material = listening.load_material(run)
+    turns = listening.affected_turns(material)
     parts, kept, last = [_head(len(turns), bool(allowed))], set(), ""
-    for turn_id in turns if material else ():
+    for turn_id in turns:
         view = listening.view_turn(material, turn_id)
         if view.recording_id != last:
             last = view.recording_id
@@ -56,8 +56,8 @@ def _head(n_turns: int, originals: bool) -> str:
         "Originals are shown because the card of their corpus says that its content is public or"
         " synthetic."
         if originals
-        else "Original words and voices are not shown. A condition is played where fresh recognition"
-        " finds no original identifier of that turn in it; that is no proof of removal."
+        else "Original words and voices are not shown. A condition is played where fresh"
+        " recognition finds no original identifier of that turn; that is no proof of removal."
     )
     legend = ", ".join(
         f'<mark class="d-{kind}">{text}</mark>' if kind != "missing"
@@ -68,7 +68,8 @@ def _head(n_turns: int, originals: bool) -> str:
     return f"""# Listening {{#sec-listen .unnumbered}}
 
 The {n_turns} turns in which an identifier was replaced, as they stand in each condition's
-reconstruction, with spectrograms (0 to 5 kHz), outcomes of the planned replacements and clinical facts.
+reconstruction, with spectrograms (0 to 5 kHz), outcomes of the planned replacements and clinical
+facts.
 {said}
 {colours}"""
 

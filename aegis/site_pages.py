@@ -88,9 +88,7 @@ def write_data_pages(run: Run, pages: Path) -> None:
         public = schema.visibility == "public"
         if public and frame is not None:
             frame.to_csv(pages / "files" / "tables" / f"{name}.csv", index=False)
-            shutil.copyfile(
-                run.table_path(name), pages / "files" / "tables" / f"{name}.parquet"
-            )
+            shutil.copyfile(run.table_path(name), pages / "files" / "tables" / f"{name}.parquet")
         fragment = table_fragment(run, schema, frame)
         (pages / "fragments" / f"{name}.html").write_text(fragment, encoding="utf-8")
         rows.append(
@@ -105,9 +103,9 @@ def write_data_pages(run: Run, pages: Path) -> None:
     index = html_table(pd.DataFrame(rows))
     text = f"""# Data {{#sec-data .unnumbered}}
 
-Every number of this site stands in a table. A public table can be downloaded as CSV or as Parquet, which
-pandas, polars and DuckDB open directly. Secret tables hold original words, names of files or the two
-mappings; only their schema is shown.
+Every number of this site stands in a table. A public table can be downloaded as CSV or as
+Parquet, which pandas, polars and DuckDB open directly. Secret tables hold original words, names of
+files or the two mappings; only their schema is shown.
 
 {raw(index)}
 ## Reading them {{.unnumbered}}
@@ -194,14 +192,14 @@ The commands that made this site, on Debian 12 with Python 3.11, from a checkout
 {command}
 ```
 
-A second call re-runs nothing. `aegis status --run {run.root.name}` says for each stage whether it is up to
-date, and `aegis verify --run {run.root.name}` checks population, durations and hashes. The content of this
-run is `{content}`: two runs with one hash have the same tables and notebooks.
+A second call re-runs nothing. `aegis status --run {run.root.name}` says for each stage whether it
+is up to date; `aegis verify --run {run.root.name}` checks population, durations and hashes. The
+content of this run is `{content}`: two runs with one hash have the same tables and notebooks.
 
 ## Cost {{.unnumbered}}
 
-Wall and processor seconds of each stage as its receipt holds them; `reused` items were finished by an
-earlier execution and cost nothing.
+Wall and processor seconds of each stage as its receipt holds them; `reused` items were finished
+by an earlier execution and cost nothing.
 
 {raw(costs)}
 {_machine(receipts)}
@@ -271,10 +269,11 @@ def pipeline_figure(run: Run) -> str:
             parts.append(_arrow(number))
     labels = escape(", ".join(stages))
     return (
-        f'<svg class="pipeline" viewBox="-2 -2 {width + 4} {height + 4}" role="img"'
+        f'<svg class="pipeline" viewBox="-2 -2 {width + 4} {height + 4}" role="group"'
         f' aria-label="Stages in order: {labels}">'
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7"'
-        ' markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="currentColor"/></marker></defs>'
+        ' markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="currentColor"/></marker>'
+        "</defs>"
         f"{''.join(parts)}</svg>"
     )
 
@@ -313,5 +312,3 @@ def _arrow(number: int) -> str:
     else:
         line = f"M{x0 + _WIDTH // 2} {y0 + _HEIGHT}V{y1}"
     return f'<path d="{line}" stroke="currentColor" stroke-width="1.3" marker-end="url(#tip)"/>'
-
-

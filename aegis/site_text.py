@@ -28,7 +28,9 @@ _HEADING = re.compile(r"^#{1,4}\s+(?P<title>.+?)\s*\{#(?P<label>sec-[\w-]+)[^}]*
 _OPTION = re.compile(r"^#\|\s*label:\s*[\"']?(?P<label>(?:fig|tbl)-[\w-]+)", re.M)
 _CAPTION = re.compile(r"^(#\|\s*(?:fig|tbl)-cap:\s*)(.+)$", re.M)
 _MARKDOWN_LABEL = re.compile(r"\{#(?P<label>(?:fig|tbl)-[\w-]+)")
-_DIV = re.compile(r"^::: *\{#(?P<label>(?:fig|tbl)-[\w-]+)[^}]*\}\n(?P<body>.*?)^:::[ \t]*$", re.M | re.S)
+_DIV = re.compile(
+    r"^::: *\{#(?P<label>(?:fig|tbl)-[\w-]+)[^}]*\}\n(?P<body>.*?)^:::[ \t]*$", re.M | re.S
+)
 _CITED = re.compile(r"\[(?P<keys>@[\w-]+(?:\s*;\s*@[\w-]+)*)\]")
 _REFERENCE = re.compile(r"(?<![\w@\[`/.])@(?P<label>(?:fig|tbl|sec)-[\w-]*\w)")
 _CODE = re.compile(r"(^```.*?^```[ \t]*$|`[^`\n]+`)", re.M | re.S)
@@ -81,7 +83,9 @@ def find_labels(pages: Mapping[str, str]) -> dict[str, Label]:
                 labels += [(m["label"], "") for m in _OPTION.finditer(source)]
             for label, title in labels:
                 if label in found:
-                    raise SiteReferenceError(f"{page}: the label {label} stands in {found[label].page} too")
+                    raise SiteReferenceError(
+                        f"{page}: the label {label} stands in {found[label].page} too"
+                    )
                 kind = label.partition("-")[0]
                 if kind in _KINDS:
                     counts[kind] += 1
@@ -115,7 +119,9 @@ def _year(entry: Mapping[str, Any]) -> str:
 def reference_list(bibliography: Mapping[str, Mapping[str, Any]]) -> str:
     """The bibliography as HTML, in order of author and year."""
     lines = []
-    for key, entry in sorted(bibliography.items(), key=lambda item: short_citation(item[1]).lower()):
+    for key, entry in sorted(
+        bibliography.items(), key=lambda item: short_citation(item[1]).lower()
+    ):
         authors = "; ".join(_author(a) for a in entry.get("author", []))
         where = entry.get("container-title") or entry.get("publisher") or ""
         link = entry.get("URL") or (f"https://doi.org/{entry['DOI']}" if entry.get("DOI") else "")

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from aegis.differences import Piece, as_text
+from aegis.differences import Piece, as_text, joined
 from aegis.listening import FactLine, TurnView
 
 CONDITION_LABELS = {
@@ -56,7 +56,7 @@ def title(view: TurnView) -> str:
 def pieces_html(pieces: Sequence[Piece], language: str) -> str:
     """A transcript with its differences marked by colour, underline and a spoken label."""
     parts = []
-    for piece in pieces:
+    for piece in joined(pieces):
         text = escape(piece.text)
         if piece.kind == "same":
             parts.append(text)
@@ -153,7 +153,8 @@ def _facts(facts: Sequence[FactLine], originals: bool) -> str:
             + "</li>"
             for name, own in fact_counts(facts).items()
         ]
-        return f'<p>{len(facts)} clinical facts in this turn.</p><ul class="facts">{"".join(counts)}</ul>'
+        said = f"<p>{len(facts)} clinical facts in this turn.</p>"
+        return f'{said}<ul class="facts">{"".join(counts)}</ul>'
     items = []
     for fact in facts:
         labels = [
@@ -161,7 +162,8 @@ def _facts(facts: Sequence[FactLine], originals: bool) -> str:
             f" {label or 'unobserved'}</span>"
             for name, label in fact.labels.items()
         ]
-        items.append(f"<li>{escape(fact.text)} ({escape(fact.importance)})<br>{'; '.join(labels)}</li>")
+        said = f"{escape(fact.text)} ({escape(fact.importance)})"
+        items.append(f"<li>{said}<br>{'; '.join(labels)}</li>")
     return f'<ul class="facts">{"".join(items)}</ul>'
 
 

@@ -47,12 +47,13 @@ def strip_external(folder: Path) -> int:
 _MODULE = re.compile(r'<script\b(?=[^>]*\btype="module")[^>]*?\bsrc="([^"]+)"[^>]*>\s*</script>')
 _IMPORT = re.compile(
     r"""^[ \t]*import\s+(?:\*\s*as\s+(?P<all>\w+)|\{(?P<some>[^}]*)\}|(?P<default>\w+))"""
-    r"""\s+from\s+["'](?P<path>[^"']+)["'];?[ \t]*$|^[ \t]*import\s+["'](?P<bare>[^"']+)["'];?[ \t]*$""",
+    r"""\s+from\s+["'](?P<path>[^"']+)["'];?[ \t]*$"""
+    r"""|^[ \t]*import\s+["'](?P<bare>[^"']+)["'];?[ \t]*$""",
     re.MULTILINE,
 )
 _EXPORT = re.compile(
-    r"^[ \t]*export\s+(?P<default>default\s+)?(?P<kind>async\s+function\*?|function\*?|class|const|let|var)"
-    r"\s+(?P<name>\w+)",
+    r"^[ \t]*export\s+(?P<default>default\s+)?"
+    r"(?P<kind>async\s+function\*?|function\*?|class|const|let|var)\s+(?P<name>\w+)",
     re.MULTILINE,
 )
 _EXPORT_LIST = re.compile(r"^[ \t]*export\s*\{(?P<names>[^}]*)\}[ \t]*;?[ \t]*$", re.MULTILINE)
@@ -82,7 +83,9 @@ def plain_script(path: Path, seen: tuple[Path, ...] = ()) -> str | None:
             parts.append(f"{inner};")
     body = _IMPORT.sub("", text)
     names = {m["name"]: m["name"] for m in _EXPORT.finditer(body)}
-    names |= {"default": m["name"] for m in _EXPORT.finditer(body) if m["default"]}
+    for found in _EXPORT.finditer(body):
+        if found["default"]:
+            names["default"] = found["name"]
     body = _EXPORT.sub(lambda m: f"{m['kind']} {m['name']}", body)
     for found in _EXPORT_LIST.finditer(body):
         for item in filter(None, (part.strip() for part in found["names"].split(","))):
@@ -194,10 +197,24 @@ def stamp(output: Path, site: dict[str, str], notebooks: dict[str, str]) -> None
 def mend(text: str) -> str:
     """Repair what screen readers stumble over in the renderers' frames."""
     # A link without a target that opens a section is a button; role "navigation" is not.
-    text = re.sub(r'(<a\b[^>]*data-bs-toggle="collapse"[^>]*)role="navigation"', r'\1role="button"', text)
-    text = re.sub(r'(<a\b(?=[^>]*data-bs-toggle="collapse")(?![^>]*\bhref=)(?![^>]*\btabindex=))', r'\1 tabindex="0"', text)
-    text = text.replace('<nav id="quarto-sidebar"', '<nav aria-label="Pages" id="quarto-sidebar"', 1)
-    text = re.sub(r'(<a\b(?=[^>]*quarto-color-scheme-toggle)(?![^>]*aria-label))', r'\1 aria-label="Toggle dark mode"', text)
+    text = re.sub(
+        r'(<a\b[^>]*data-bs-toggle="collapse"[^>]*)role="navigation"', r'\1role="button"', text
+    )
+    text = re.sub(
+        r'(<a\b(?=[^>]*data-bs-toggle="collapse")(?![^>]*\bhref=)(?![^>]*\btabindex=))',
+        r'\1 tabindex="0"',
+        text,
+    )
+    text = text.replace(
+        '<nav id="quarto-sidebar"', '<nav aria-label="Pages" id="quarto-sidebar"', 1
+    )
+    text = re.sub(
+        r"(<a\b(?=[^>]*quarto-color-scheme-toggle)(?![^>]*aria-label))",
+        r'\1 aria-label="Toggle dark mode"',
+        text,
+    )
+    # Notebooks describe their figures; one that does not is at least named.
+    text = re.sub(r"<img(?![^>]*\balt=)", '<img alt="Figure of this page, not described"', text)
     return text.replace("<style scoped>", "<style>")
 
 

@@ -7,7 +7,6 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from test_site import _only_below
 from toy_site import add_notebook, toy_run
 
 from aegis import report, site
@@ -31,7 +30,6 @@ def address(tmp_path_factory):
     wide = "<table><tr>" + "".join(f"<td>column {i}</td>" for i in range(60)) + "</tr></table>"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AEGIS_RUNS", str(folder / "runs"))
-        patch.setattr(site, "write_generated", _only_below(folder, site.write_generated))
         run = toy_run(folder / "runs" / "toy")
         add_notebook(run, "07_stitch", "Players.", wide + report.player(folder / "a.wav").data)
         site.render("toy", folder / "out")

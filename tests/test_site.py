@@ -1,12 +1,16 @@
 """The site: what it shows, and what stops it."""
 
 import json
+import runpy
+import sys
 
 import pandas as pd
 import pytest
 from toy_site import add_notebook, toy_run
 
-from aegis import site
+from aegis import site, stamp
+from aegis.site_checks import SiteError
+from aegis.tables import PROJECT, SCHEMAS
 
 CLAIM = {
     "label": "A toy difference",
@@ -25,18 +29,7 @@ CLAIM = {
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.setenv("AEGIS_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr(site, "write_generated", _only_below(tmp_path, site.write_generated))
     return toy_run(tmp_path / "runs" / "toy")
-
-
-def _only_below(folder, write):
-    """Keep the project's own generated files out of the test."""
-
-    def wrapped(target, run, renderer):
-        if folder in target.parents:
-            write(target, run, renderer)
-
-    return wrapped
 
 
 def test_pages_state_run_engines_and_renderer(run, tmp_path):
@@ -53,11 +46,14 @@ def test_pages_state_run_engines_and_renderer(run, tmp_path):
     page = (tmp_path / "out/runs/toy/notebooks/13_contrasts.html").read_text()
     assert "<td>1</td>" in page
     assert 'href="00_corpora.html"' in page
-    assert built.n_pages >= 3
+    assert 'name="aegis-content"' in page
+    assert stamp.content_hash(run.root)[:12] in page
+    assert built.n_pages >= len(SCHEMAS)
 
 
 def test_front_page_numbers_come_from_claims(run, tmp_path):
     run.write("claims", pd.DataFrame([CLAIM | {"claim_id": "retained: b - a", "status": "ok"}]))
+    add_notebook(run, "13_contrasts", "With claims.")
     text = site.render("toy", tmp_path / "out").index.read_text()
     assert "A toy difference" in text
     assert "1.23 percentage points (1 of 9; 2 unknown, 0 not applicable)" in text
@@ -84,22 +80,63 @@ def test_no_external_scripts_are_left(run, tmp_path):
 def test_a_changed_notebook_stops_the_build(run, tmp_path):
     notebook = run.root / "notebooks" / "00_corpora.ipynb"
     notebook.write_text(notebook.read_text().replace("Six", "Seven"))
-    with pytest.raises(site.SiteError, match="00_corpora: the notebook changed since its receipt"):
+    with pytest.raises(SiteError, match="00_corpora: the notebook changed since its receipt"):
         site.render("toy", tmp_path / "out")
+
+
+def test_changed_tables_stop_the_build_until_the_stage_runs_again(run, tmp_path):
+    site.render("toy", tmp_path / "out")
+    assert site.site_is_current(tmp_path / "out", run)
+    table = run.read("recordings")
+    run.write("recordings", table.assign(gain_db=3.0))
+    with pytest.raises(SiteError, match=r"stale pages: 00_corpora: tables changed.*recordings"):
+        site.render("toy", tmp_path / "out")
+    add_notebook(run, "00_corpora", "Run again.")
+    assert not site.site_is_current(tmp_path / "out", run)
+    site.render("toy", tmp_path / "out")
+    assert site.site_is_current(tmp_path / "out", run)
+
+
+def test_quarto_itself_refuses_a_run_that_changed(run, tmp_path, monkeypatch):
+    """The pre-render hook, in a folder as `quarto render` would see it."""
+    (tmp_path / "aegis").symlink_to(PROJECT / "aegis")
+    site.write_generated(tmp_path, run, "quarto", ["00_corpora"])
+    monkeypatch.setenv("QUARTO_PROJECT_DIR", str(tmp_path))
+    hook = runpy.run_path(str(PROJECT / "scripts" / "pre_render.py"))
+    assert hook["problems"](tmp_path) == []
+    run.write("recordings", run.read("recordings").assign(gain_db=3.0))
+    assert "00_corpora: tables changed" in hook["problems"](tmp_path)[0]
+    add_notebook(run, "00_corpora", "Run again.")
+    assert "run `aegis render` again" in hook["problems"](tmp_path)[0]
+    sys.path.remove(str(tmp_path))
+
+
+def test_public_tables_can_be_downloaded_and_secret_ones_are_schemas(run, tmp_path):
+    site.render("toy", tmp_path / "out")
+    pages = tmp_path / "out/runs/toy/pages"
+    public = (pages / "table_recordings.html").read_text()
+    assert "files/tables/recordings.parquet" in public
+    assert "toy/c00" in public
+    same = pd.read_parquet(pages / "files/tables/recordings.parquet")
+    assert same.equals(run.read("recordings"))
+    assert len(pd.read_csv(pages / "files/tables/recordings.csv")) == len(same)
+    secret = (pages / "table_substitutions.html").read_text()
+    assert "its rows stay with the run" in secret
+    assert "Colin" not in secret
+    assert not (pages / "files/tables/substitutions.csv").exists()
+    assert {p.stem.removeprefix("table_") for p in pages.glob("table_*.html")} == set(SCHEMAS)
 
 
 def test_a_run_without_notebooks_says_what_to_do(run, tmp_path):
     for notebook in (run.root / "notebooks").iterdir():
         notebook.unlink()
-    with pytest.raises(site.SiteError, match="no executed notebooks; start with `aegis run`"):
+    with pytest.raises(SiteError, match="no executed notebooks; start with `aegis run`"):
         site.render("toy", tmp_path / "out")
 
 
 def test_broken_links_stop_the_build(run, tmp_path):
     add_notebook(run, "00_corpora", "See [nothing](nowhere.html).")
-    with pytest.raises(
-        site.SiteError, match=r"1 broken links, e\.g\. 00_corpora\.html -> nowhere"
-    ):
+    with pytest.raises(SiteError, match=r"1 broken links, e\.g\. 00_corpora\.html -> nowhere"):
         site.render("toy", tmp_path / "out")
 
 
@@ -111,20 +148,28 @@ def test_what_must_not_be_published_stops_the_build(run, tmp_path, kind):
         "identifier": "Doris Webber",
         "turn": " ".join(run.read("turns")["text"].iloc[0].split()[:8]),
         "file": "visit of Doris.wav",
-        "path": str(site.PROJECT),
+        "path": str(PROJECT),
         "key": "sk-" + "a1" * 15,
     }
     add_notebook(run, "00_corpora", "Text.", html=f"<p>{leaks[kind]}</p>")
-    with pytest.raises(site.SiteError, match=r"not publishable.*00_corpora\.html"):
+    with pytest.raises(SiteError, match=r"not publishable.*00_corpora\.html"):
+        site.render("toy", tmp_path / "out")
+
+
+def test_a_leak_in_a_download_or_the_search_index_stops_the_build(run, tmp_path):
+    leak = " ".join(run.read("turns")["text"].iloc[0].split()[:8])
+    run.write("claims", pd.DataFrame([CLAIM | {"claim_id": "x", "status": "ok", "reason": leak}]))
+    add_notebook(run, "13_contrasts", "With claims.")
+    with pytest.raises(SiteError, match=r"not publishable.*claims"):
         site.render("toy", tmp_path / "out")
 
 
 def test_every_listed_notebook_exists_as_source():
     import yaml
 
-    config = yaml.safe_load((site.PROJECT / "_quarto.yml").read_text())
+    config = yaml.safe_load((PROJECT / "_quarto.yml").read_text())
     listed = [p for p in site._chapters(config["book"]["chapters"]) if p.endswith(".ipynb")]
-    sources = {p.stem for p in (site.PROJECT / "notebooks").rglob("*.py")}
+    sources = {p.stem for p in (PROJECT / "notebooks").rglob("*.py")}
     assert {p.rsplit("/", 1)[1].removesuffix(".ipynb") for p in listed} == sources
     assert config["execute"]["enabled"] is False
 
