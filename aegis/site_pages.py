@@ -279,7 +279,7 @@ def pipeline_figure(run: Run) -> str:
 
 
 def _place(number: int) -> tuple[int, int]:
-    """Boxes run to and fro, so that neighbours touch."""
+    """Rows run in turn to the right and to the left, so that neighbours touch."""
     row, column = divmod(number, _PER_ROW)
     column = _PER_ROW - 1 - column if row % 2 else column
     return column * (_WIDTH + _GAP), row * (_HEIGHT + _GAP)
