@@ -112,6 +112,9 @@ STAGES: dict[str, Wiring] = _with_receipts([
     _wiring("E_conditions",
             "recordings turns words converted assignments voices edits regions reconstructions", "redactions"),
     _wiring("F_units", "recordings profiles voices turns edits regions trials claims", ""),
+    _wiring("M_frontends",
+            "recordings words turns screening diarization edits rendered lexical_matches transcript_scores"
+            f" fact_verdicts endpoint_verdicts {_GOLD}", "frontend_recordings frontend_measures"),
     _wiring("N_stressors",
             f"recordings turns facts actions chronology fact_verdicts endpoint_verdicts {_GOLD}"
             f" {_GOLD_PLANS}", "stressed stressor_measures stressor_effects"),

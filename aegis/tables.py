@@ -265,6 +265,13 @@ SCHEMAS: dict[str, Schema] = {
                 "point measure condition", "point:str" + _MEASURED),
         _schema("operating_effects", "one paired contrast of an operating point with the primary one", "public",
                 "contrast_id", _EFFECT + _FATE),
+        _schema("frontend_recordings", "one recording heard by one recogniser and diarizer", "public",
+                "asr diarizer recording_id",
+                "asr:str diarizer:str recording_id:str n_reference:int? word_errors:int? speaker_word_errors:int?"
+                " scored_s:float? diarization_error_s:float? n_words:int n_untimed:int speech_s:float?"
+                " covered_s:float?" + _FATE),
+        _schema("frontend_measures", "one measure of one recogniser and diarizer", "public",
+                "asr diarizer measure condition", "asr:str diarizer:str" + _MEASURED),
         _schema("redactions", "one covered stretch of an affected turn under one kind of cover", "secret",
                 "region_id kind start",
                 "region_id:str recording_id:str kind:str start:int covered_s:float? found:bool? start_error_s:float?"

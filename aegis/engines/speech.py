@@ -9,7 +9,8 @@ run gives the same words, and a loop cannot spread. The only fallback is for a w
 whose text loops; it is decoded once more under a rule against repetition, which the
 engine's revision names.
 
-Engines: ``whisper-base`` (multilingual) and ``whisper-tiny.en``. Diarizers are in
+Engines: ``whisper-base`` (multilingual), ``whisper-tiny.en``, and ``whisper-base-segments``,
+the first one behind an interface that gives times of segments only. Diarizers are in
 :mod:`aegis.engines.diarization`.
 """
 
@@ -42,6 +43,8 @@ from aegis.errors import EngineUnavailable, ItemError
 from aegis.words import repeated_words
 
 WINDOW_S = 30.0
+WITHOUT_WORD_TIMES = frozenset({"whisper-base-segments"})
+"""Transcribers whose interface times no word: nothing can be edited at its place."""
 NO_REPEAT = 5
 """Where a window's text loops it is decoded again, and no five tokens may come twice."""
 
@@ -68,20 +71,24 @@ class Whisper:
 
     beam_size = 1
 
-    def __init__(self, name: str, english_only: bool, compute_type: str = "int8") -> None:
+    def __init__(
+        self, name: str, english_only: bool, compute_type: str = "int8", model: str | None = None
+    ) -> None:
         from aegis.weights import model_dir, read_card
 
         try:
             from faster_whisper import WhisperModel
         except ImportError as error:
             raise EngineUnavailable(f"{name}: install faster-whisper") from error
-        card, self._english_only = read_card(name), english_only
+        model = model or name
+        card, self._english_only = read_card(model), english_only
+        self._word_times = name not in WITHOUT_WORD_TIMES
         version = metadata.version("faster-whisper")
         revision = f"{card.revision} faster-whisper-{version} {compute_type} beam{self.beam_size}"
-        revision += f" loop-retry{NO_REPEAT}"
+        revision += f" loop-retry{NO_REPEAT}" + ("" if self._word_times else " segments-only")
         self.info = EngineInfo("transcriber", name, revision, card.licence)
         self._model = WhisperModel(
-            str(model_dir(name)), device="cpu", compute_type=compute_type, cpu_threads=1
+            str(model_dir(model)), device="cpu", compute_type=compute_type, cpu_threads=1
         )
 
     def transcribe(self, samples: Signal, language: str | None) -> Transcript:
@@ -132,7 +139,7 @@ class Whisper:
             language=language,
             beam_size=self.beam_size,
             temperature=0.0,
-            word_timestamps=True,
+            word_timestamps=self._word_times,
             condition_on_previous_text=False,
             vad_filter=False,
             no_speech_threshold=None,  # voice activity has decided: nothing is skipped unseen
@@ -203,6 +210,11 @@ def _rounded(times: Interval) -> Interval:
 @register("transcriber", "whisper-base")
 def _whisper_base(compute_type: str = "int8") -> Whisper:
     return Whisper("whisper-base", english_only=False, compute_type=compute_type)
+
+
+@register("transcriber", "whisper-base-segments")
+def _whisper_base_segments(compute_type: str = "int8") -> Whisper:
+    return Whisper("whisper-base-segments", False, compute_type, model="whisper-base")
 
 
 @register("transcriber", "whisper-tiny.en")
