@@ -57,31 +57,46 @@ _EXPORT = re.compile(
     re.MULTILINE,
 )
 _EXPORT_LIST = re.compile(r"^[ \t]*export\s*\{(?P<names>[^}]*)\}[ \t]*;?[ \t]*$", re.MULTILINE)
-_LEFT = re.compile(r"^[ \t]*(?:import\s*[\w{*\"']|export\s)", re.MULTILINE)
+XX
 
 
-def plain_script(path: Path, seen: tuple[Path, ...] = ()) -> str | None:
-    """A module and what it imports as one expression; None where it cannot be done."""
-    if not path.is_file() or path in seen:
+def plain_script(path: Path) -> str | None:
+    """A module and all that it imports as one plain script; None where it cannot be done."""
+    made: dict[Path, str] = {}
+    try:
+        _add_module(path.resolve(), made, ())
+    except (OSError, ValueError):
         return None
-    text = path.read_text(encoding="utf-8")
-    parts: list[str] = []
-    for found in _IMPORT.finditer(text):
-        inner = plain_script(
-            (path.parent / (found["path"] or found["bare"])).resolve(), (*seen, path)
+    return "(() => {\n" + "\n".join(made.values()) + "\n})();\n"
+
+
+def _add_module(path: Path, made: dict[Path, str], above: tuple[Path, ...]) -> str:
+    """Write a module as a constant after those that it imports; the constant's name."""
+    if path in above:
+        raise ValueError(f"{path.name} imports itself")
+    if path not in made:
+        text = path.read_text(encoding="utf-8")
+        imports = []
+        for found in _IMPORT.finditer(text):
+            source = (path.parent / (found["path"] or found["bare"])).resolve()
+            name = _add_module(source, made, (*above, path))
+            if found["all"]:
+                imports.append(f"const {found['all']} = {name};")
+            elif found["some"]:
+                names = re.sub(r"(\w+)\s+as\s+(\w+)", r"\1: \2", found["some"])
+                imports.append(f"const {{{names}}} = {name};")
+            elif found["default"]:
+                imports.append(f"const {found['default']} = {name}.default;")
+        body, exports = _without_exports(_IMPORT.sub("", text))
+        made[path] = (
+            f"const $module{len(made)} = (() => {{\n" + "\n".join(imports) + body + f"\n"
+            f"return {{ {exports} }};\n}})();"
         )
-        if inner is None:
-            return None
-        if found["all"]:
-            parts.append(f"const {found['all']} = {inner};")
-        elif found["some"]:
-            names = re.sub(r"(\w+)\s+as\s+(\w+)", r"\1: \2", found["some"])
-            parts.append(f"const {{{names}}} = {inner};")
-        elif found["default"]:
-            parts.append(f"const {found['default']} = ({inner}).default;")
-        else:
-            parts.append(f"{inner};")
-    body = _IMPORT.sub("", text)
+    return f"$module{list(made).index(path)}"
+
+
+def _without_exports(body: str) -> tuple[str, str]:
+    """A module's text without ``export``, and what it exported as an object's members."""
     names = {m["name"]: m["name"] for m in _EXPORT.finditer(body)}
     for found in _EXPORT.finditer(body):
         if found["default"]:
@@ -89,13 +104,12 @@ def plain_script(path: Path, seen: tuple[Path, ...] = ()) -> str | None:
     body = _EXPORT.sub(lambda m: f"{m['kind']} {m['name']}", body)
     for found in _EXPORT_LIST.finditer(body):
         for item in filter(None, (part.strip() for part in found["names"].split(","))):
-            inner_name, _, outer = item.partition(" as ")
-            names[(outer or inner_name).strip()] = inner_name.strip()
+            own, _, outer = item.partition(" as ")
+            names[(outer or own).strip()] = own.strip()
     body = _EXPORT_LIST.sub("", body)
     if _LEFT.search(body):
-        return None
-    given = ", ".join(f"{outer}: {own}" for outer, own in names.items())
-    return "(() => {\n" + "\n".join(parts) + body + f"\nreturn {{ {given} }};\n}})()"
+        raise ValueError("an import or export of a kind that is not known here")
+    return body, ", ".join(f"{outer}: {own}" for outer, own in names.items())
 
 
 def flatten_modules(folder: Path) -> int:
@@ -114,10 +128,11 @@ def flatten_modules(folder: Path) -> int:
                 made[source] = plain_script(source)
                 if made[source] is not None:
                     target = source.with_name(f"{source.stem}.plain.js")
-                    target.write_text(f"{made[source]};\n", encoding="utf-8")
+                    target.write_text(made[source], encoding="utf-8")
             if made[source] is None:
                 return found[0]
-            plain = re.sub(r"[^/]*$", f"{source.stem}.plain.js", address.split("?")[0])
+            place = address.split("?")[0].rpartition("/")
+            plain = f"{place[0]}{place[1]}{source.stem}.plain.js"
             return f'<script src="{plain}" defer></script>'
 
         new = _MODULE.sub(replace, text)

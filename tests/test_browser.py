@@ -1,16 +1,23 @@
-"""The site in a real browser: pages load offline, tables fit, players play, search finds."""
+"""The site in a real browser: from a server and from a folder, offline, readable by all."""
 
+import importlib.util
+import json
+import os
 import shutil
+import time
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 
 import numpy as np
 import pytest
-from toy_site import add_notebook, toy_run
+from fabricate import fabricate_run
+from toy_site import add_notebook
 
-from aegis import report, site
+from aegis import listening, report, site
 from aegis.audio import write_wav
+from aegis.manifests import read_card
 
 pytestmark = [
     pytest.mark.browser,
@@ -19,21 +26,45 @@ pytestmark = [
         reason="needs Debian's chromium and chromium-driver",
     ),
 ]
+STITCH = "runs/toy/notebooks/07_stitch.html"
+LISTEN = "runs/toy/pages/listen.html"
+SORTED = (
+    "<table><thead><tr><th>name</th><th>share</th></tr></thead><tbody>"
+    + "".join(
+        f"<tr><td>row {name}</td><td>{share}</td></tr>"
+        for name, share in zip(
+            "abcdefg", ("9/40 (22.5 %)", "1,000", "–", "12.5", "-3", "10", "2"), strict=True
+        )
+    )
+    + "</tbody></table>"
+)
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    """Serve a toy site on loopback: a wide table, a player, two pages."""
-    folder = tmp_path_factory.mktemp("site")
+def folder(tmp_path_factory):
+    """A toy site with originals: wide and sortable tables, players, a listening page."""
+    place = tmp_path_factory.mktemp("site")
     tone = 0.2 * np.sin(np.arange(32_000) / 9).astype(np.float32)
-    write_wav(folder / "a.wav", tone)
+    write_wav(place / "a.wav", tone)
     wide = "<table><tr>" + "".join(f"<td>column {i}</td>" for i in range(60)) + "</tr></table>"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AEGIS_RUNS", str(folder / "runs"))
-        run = toy_run(folder / "runs" / "toy")
-        add_notebook(run, "07_stitch", "Players.", wide + report.player(folder / "a.wav").data)
-        site.render("toy", folder / "out")
-    handler = partial(_Quiet, directory=str(folder / "out"))
+        patch.setenv("AEGIS_RUNS", str(place / "runs"))
+        patch.setattr(listening, "read_card", lambda _name: read_card("demo"))
+        run = fabricate_run(place / "runs" / "toy", n_recordings=2, audio=True)
+        add_notebook(run, "00_corpora", "Two made-up conversations.")
+        add_notebook(run, "07_stitch", "Players.", wide + report.player(place / "a.wav").data)
+        add_notebook(run, "13_contrasts", "Made-up contrasts.", SORTED)
+        site.render("toy", place / "out", originals=True)
+    return place / "out"
+
+
+@pytest.fixture(scope="module", params=["server", "folder"])
+def address(request, folder):
+    """The site's address, once served on loopback and once as files."""
+    if request.param == "folder":
+        yield folder.as_uri()
+        return
+    handler = partial(_Quiet, directory=str(folder))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -52,19 +83,30 @@ def browser():
     from selenium.webdriver.chrome.service import Service
 
     options = webdriver.ChromeOptions()
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1200,900"):
+    for argument in (
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1200,900",
+        "--autoplay-policy=no-user-gesture-required",
+    ):  # fmt: skip
         options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
     yield driver
     driver.quit()
 
 
 def errors(browser):
-    entries = browser.get_log("browser")
-    return [
-        e["message"] for e in entries if e["level"] == "SEVERE" and "favicon" not in e["message"]
-    ]
+    return [e["message"] for e in browser.get_log("browser") if e["level"] == "SEVERE"]
+
+
+def requests(browser):
+    """Addresses asked for since the last call."""
+    messages = [json.loads(e["message"])["message"] for e in browser.get_log("performance")]
+    sent = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    return [one["request"]["url"] for one in sent]
+
+
+def every_page(folder):
+    return [page.relative_to(folder).as_posix() for page in sorted(folder.rglob("*.html"))]
 
 
 def test_front_page_says_what_the_run_is(browser, address):
@@ -72,32 +114,75 @@ def test_front_page_says_what_the_run_is(browser, address):
     text = browser.find_element("css selector", "main").text
     assert "embedded engines only" in text
     assert "not the paper's results" in text.replace("’", "'")
+    assert "Run toy, content" in text
     assert errors(browser) == []
 
 
-def test_every_page_of_the_sidebar_opens(browser, address):
-    browser.get(address + "/index.html")
-    links = [
-        a.get_attribute("href")
-        for a in browser.find_elements("css selector", "#quarto-sidebar a[href]")
-    ]
-    pages = sorted({link for link in links if link.endswith(".html")})
-    assert len(pages) >= 4
-    for page in pages:
-        browser.get(page)
+def test_every_page_opens_without_an_error_and_asks_no_other_host(browser, address, folder):
+    requests(browser)
+    for page in every_page(folder):
+        browser.get(f"{address}/{page}")
         assert browser.find_element("css selector", "h1").text
-        assert errors(browser) == []
+        assert errors(browser) == [], page
+    asked = requests(browser)
+    assert len(asked) > len(every_page(folder))
+    assert [u for u in asked if not u.startswith((address, "data:", "chrome", "about:"))] == []
 
 
-def test_a_wide_table_scrolls_inside_its_frame(browser, address):
-    browser.get(address + "/runs/toy/notebooks/07_stitch.html")
+def test_the_sidebar_leads_to_pages(browser, address):
+    browser.get(address + "/index.html")
+    link = browser.find_element("css selector", "#quarto-sidebar a[href$='13_contrasts.html']")
+    link.click()
+    assert browser.find_element("css selector", "h1").text == "Page 13_contrasts"
+    links = browser.find_elements("css selector", "#quarto-sidebar a[href]")
+    pages = {link.get_attribute("href") for link in links}
+    assert len([page for page in pages if page.endswith(".html")]) >= 12
+
+
+@pytest.mark.parametrize("width", [1200, 420])
+def test_a_wide_table_scrolls_inside_its_frame(browser, address, width):
+    browser.set_window_size(width, 900)
+    browser.get(f"{address}/{STITCH}")
     script = "return [document.documentElement.scrollWidth, window.innerWidth]"
     scroll_width, inner_width = browser.execute_script(script)
+    browser.set_window_size(1200, 900)
     assert scroll_width <= inner_width
 
 
+def test_a_table_sorts_by_its_numbers_and_back(browser, address):
+    browser.get(f"{address}/runs/toy/notebooks/13_contrasts.html")
+    order = (
+        "return [...document.querySelectorAll('main tbody tr')].map(r => r.cells[0].textContent)"
+    )
+    header = browser.find_elements("css selector", "main th button.sort")[1]
+    header.click()
+    # -3, 2, 9 (of 40), 10, 12.5, 1,000, then what is no number
+    expected = ["row e", "row g", "row a", "row f", "row d", "row b", "row c"]
+    assert browser.execute_script(order) == expected
+    header.click()
+    assert browser.execute_script(order) == expected[::-1]
+    marked = browser.find_element("css selector", "main th[aria-sort]")
+    assert marked.get_attribute("aria-sort") == "descending"
+
+
+def test_a_table_filters_and_copies_what_is_shown(browser, address):
+    browser.get(f"{address}/runs/toy/notebooks/13_contrasts.html")
+    browser.find_element("css selector", ".table-tools input").send_keys("1 row")
+    shown = browser.find_elements("css selector", "main tbody tr:not([hidden])")
+    assert sorted(row.text.split()[1] for row in shown) == ["b", "d", "f"]
+    assert browser.find_element("css selector", ".table-tools [role=status]").text == "3 of 7 rows"
+    browser.execute_script(
+        "window.copied = null; Object.defineProperty(navigator, 'clipboard',"
+        " {value: {writeText: async (text) => { window.copied = text; }}, configurable: true})"
+    )
+    browser.find_element("css selector", ".table-tools button").click()
+    lines = browser.execute_script("return window.copied").split("\n")
+    assert lines[0].split("\t") == ["name", "share"]
+    assert len(lines) == 4
+
+
 def test_the_player_holds_two_seconds_of_sound(browser, address):
-    browser.get(address + "/runs/toy/notebooks/07_stitch.html")
+    browser.get(f"{address}/{STITCH}")
     script = """
         const done = arguments[arguments.length - 1];
         const player = document.querySelector('main audio');
@@ -109,15 +194,112 @@ def test_the_player_holds_two_seconds_of_sound(browser, address):
     assert browser.execute_async_script(script) == pytest.approx(2.0, abs=0.15)
 
 
-def test_search_finds_a_page(browser, address):
-    import time
+def test_listening_plays_every_condition_one_at_a_time(browser, address):
+    browser.get(f"{address}/{LISTEN}")
+    turn = browser.find_element("css selector", ".turn")
+    labels = [c.text for c in turn.find_elements("css selector", "figcaption")]
+    assert labels == list(report.CONDITION_LABELS.values())
+    script = """
+        const done = arguments[arguments.length - 1];
+        const [first, second] = document.querySelectorAll('.turn audio');
+        first.volume = second.volume = 0;
+        first.play().then(() => second.play()).then(() => setTimeout(() =>
+            done([first.paused, second.paused, second.currentTime > 0]), 400)
+        ).catch((error) => done(String(error)));
+    """
+    assert browser.execute_async_script(script) == [True, False, True]
+    images = "return [...document.querySelectorAll('.turn img')].map(i => i.alt.length > 20)"
+    assert all(browser.execute_script(images))
 
+
+def test_search_finds_a_page_and_a_table(browser, address):
+    for words, target in (("made-up contrasts", "13_contrasts"), ("pool unit backend", "table_")):
+        browser.get(address + "/index.html")
+        box = browser.find_element("css selector", "#quarto-search input")
+        box.send_keys(words)
+        found = []
+        for _ in range(50):
+            found = browser.find_elements(
+                "css selector", ".smalldocs-search-results a, .aa-Item a"
+            )
+            if found:
+                break
+            time.sleep(0.1)
+        assert any(target in (a.get_attribute("href") or "") for a in found)
+    assert errors(browser) == []
+
+
+def test_the_theme_toggles_and_is_kept(browser, address):
+    background = "return getComputedStyle(document.body).backgroundColor"
     browser.get(address + "/index.html")
-    box = browser.find_element("css selector", "#quarto-search input")
-    box.send_keys("made-up contrasts")
-    for _ in range(50):
-        found = browser.find_elements("css selector", ".smalldocs-search-results a, .aa-Item a")
-        if found:
-            break
-        time.sleep(0.1)
-    assert any("13_contrasts" in (a.get_attribute("href") or "") for a in found)
+    light = browser.execute_script(background)
+    browser.find_element("css selector", ".quarto-color-scheme-toggle").click()
+    time.sleep(0.3)
+    dark = browser.execute_script(background)
+    assert dark != light
+    browser.get(f"{address}/{STITCH}")
+    assert browser.execute_script(background) == dark
+    browser.find_element("css selector", ".quarto-color-scheme-toggle").click()
+    time.sleep(0.3)
+    assert browser.execute_script(background) == light
+
+
+def axe_source():
+    """axe-core from an installed package or ``$AEGIS_AXE``, else None."""
+    places = [Path(os.environ.get("AEGIS_AXE", "/nonexistent"))]
+    spec = importlib.util.find_spec("axe_playwright_python")
+    if spec is not None and spec.origin:
+        places.append(Path(spec.origin).with_name("axe.min.js"))
+    return next((place.read_text() for place in places if place.is_file()), None)
+
+
+@pytest.mark.skipif(axe_source() is None, reason="needs axe-playwright-python or $AEGIS_AXE")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_serious_accessibility_finding(browser, folder, theme):
+    """axe-core on one page of each kind, in both themes."""
+    browser.get(folder.as_uri() + "/index.html")
+    if theme == "dark":
+        browser.find_element("css selector", ".quarto-color-scheme-toggle").click()
+    script = """
+        const done = arguments[arguments.length - 1];
+        axe.run(document, {resultTypes: ['violations']}).then((result) => done(
+            result.violations.filter((v) => ['serious', 'critical'].includes(v.impact))
+                .map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 160)}`)));
+    """
+    api = "runs/toy/pages/api_run.html"
+    tables = ["runs/toy/pages/data.html", "runs/toy/pages/table_claims.html"]
+    for page in ["index.html", STITCH, LISTEN, api, *tables, "docs/glossary.html"]:
+        browser.get(f"{folder.as_uri()}/{page}")
+        time.sleep(0.2)
+        browser.execute_script(axe_source())
+        assert browser.execute_async_script(script) == [], page
+    if theme == "dark":
+        browser.find_element("css selector", ".quarto-color-scheme-toggle").click()
+
+
+def test_modules_become_plain_scripts(tmp_path, browser):
+    """A page with an imported module runs from a folder, where browsers refuse modules."""
+    import runpy
+
+    hook = runpy.run_path(str(site.PROJECT / "scripts" / "post_render.py"))
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/parts.js").write_text(
+        "const scale = 2;\nexport function twice(x) { return scale * x; }\n"
+        "const secret = 5;\nexport { secret as five };\n"
+        "export default function one() { return 1; }\n"
+    )
+    (tmp_path / "lib/main.js").write_text(
+        'import * as parts from "./parts.js";\nimport { twice, five as V } from "./parts.js";\n'
+        'import one from "./parts.js";\n'
+        'document.title = [parts.twice(1), twice(2), V, one()].join(" ");\n'
+    )
+    page = tmp_path / "index.html"
+    script = '<script src="lib/main.js" type="module"></script>'
+    page.write_text(f"<html><head>{script}</head><body></body></html>")
+    browser.get(page.as_uri())
+    assert browser.title != "2 4 5 1"
+    browser.get_log("browser")
+    assert hook["flatten_modules"](tmp_path) == 1
+    browser.get(page.as_uri())
+    assert browser.title == "2 4 5 1"
+    assert errors(browser) == []
