@@ -57,7 +57,7 @@ _EXPORT = re.compile(
     re.MULTILINE,
 )
 _EXPORT_LIST = re.compile(r"^[ \t]*export\s*\{(?P<names>[^}]*)\}[ \t]*;?[ \t]*$", re.MULTILINE)
-XX
+_LEFT = re.compile(r"^[ \t]*(?:import\s*[\w{*\"']|export\s)|\bimport\.meta\b", re.MULTILINE)
 
 
 def plain_script(path: Path) -> str | None:
