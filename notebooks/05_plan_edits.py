@@ -14,9 +14,11 @@
 # number form an *entity* with one replacement (rho) in the language of the source; each
 # mention is one *edit intention*; all edits of a turn together are one *region*.
 #
-# The paper's planner is GPT-5.4. The embedded detector used here combines recognisers for
-# spoken and written forms, a tagger, and spaCy under presidio. What it misses, or what
-# the recogniser never wrote down, is not edited; the scorecard measures both.
+# The paper's planner is GPT-5.4: with `detector = chat` a model replies with an inventory, its
+# replacements and ordered edits; code finds every occurrence, and the validator below is the
+# same. The embedded detector combines recognisers for spoken and written forms, a tagger, and
+# spaCy under presidio. What it misses, or what the recogniser never wrote down, is not edited;
+# the scorecard measures both.
 
 # %% tags=["parameters"]
 run_name: str = "demo"  # the run whose tables are read and written
@@ -31,7 +33,8 @@ import seaborn.objects as so
 from IPython.display import display
 
 from aegis import report
-from aegis.phi import CATEGORIES, CONTRACT_REVISION
+from aegis.manifests import read_contract
+from aegis.phi import CATEGORIES
 from aegis.stage import open_stage
 from aegis.work.plan import plan_items, plan_recording, plan_tables
 
@@ -45,7 +48,10 @@ stage = open_stage("05_plan_edits", globals())
 # count from 90; places count below state level; titles stay outside the span.
 
 # %%
-report.say(f"Contract revision `{CONTRACT_REVISION}`, {len(CATEGORIES)} categories.")
+report.say(
+    f"The contract is a frozen file, sha256 `{read_contract().sha256}`, of"
+    f" {len(CATEGORIES)} categories."
+)
 pd.DataFrame(CATEGORIES.items(), columns=["category", "what counts"])
 
 # %% [markdown]
@@ -63,7 +69,12 @@ settings |= {"model": model, "max_cost": max_cost} if detector == "chat" else {}
 results = stage.map(plan_recording, items, settings)
 tables = plan_tables(results)
 failed = [result for result in results if result.status != "ok"]
-pd.DataFrame({"recordings": [len(results)], "failed": [len(failed)]})
+report.table(
+    pd.DataFrame(
+        [["planned", len(results) - len(failed)], *([result.reason, 1] for result in failed)],
+        columns=["fate", "recordings"],
+    )
+)
 
 # %% [markdown]
 # ## What was found

@@ -1,4 +1,4 @@
-"""Fixtures of the run layer: a toy study, and Dask workers that the whole session shares."""
+"""Fixtures: a toy study on Dask workers that the session shares; chat servers and clients."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from chat_server import Server
 from toy_study import write_toy
 
+from aegis.engines import chat
 from aegis.tables import PROJECT, Run, open_run
 
 
@@ -108,3 +110,32 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         patch.delenv("AEGIS_NOTEBOOKS", raising=False)
         pipeline.run_study(pipeline.load_study(PROJECT / "params" / "smoke.yaml"), "smoke")
         yield open_run("smoke")
+
+
+@pytest.fixture
+def serve():
+    servers = []
+
+    def start(*script, delay_s=0.0):
+        servers.append(Server(script, delay_s))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture
+def client(tmp_path, monkeypatch):
+    monkeypatch.setattr(chat, "_backoff", lambda attempt, key: 0.01)
+    monkeypatch.setenv("AEGIS_LOCAL_KEY", "secret-of-the-test")
+
+    def make(server, **options):
+        model = chat.ChatModel(
+            "toy", "r1", "none", base_url=server.url, key_variable="AEGIS_LOCAL_KEY",
+            seed=7, length_parameter="max_tokens", input_price=1.0, output_price=2.0,
+            extra_body={"chat_template_kwargs": {"t": False}},
+        )  # fmt: skip
+        return chat.ChatClient(model, tmp_path / "cache", **{"timeout_s": 0.6, **options})
+
+    return make

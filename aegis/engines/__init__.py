@@ -229,6 +229,7 @@ _MODULES = (
     "judging",
     "judging_chat",
     "notes",
+    "planning",
     "extraction",
     "sentences",
     "planning",

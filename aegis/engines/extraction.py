@@ -77,16 +77,18 @@ class ChatExtractor:
 def check_extraction(value: dict[str, Any], turns: Sequence[SourceTurn]) -> None:
     """Evidence is literal in its turn; the question comes before the answer.
 
+    Messages name places, never what was said: they stand in public tables.
+
     Raises
     ------
     ReplyError
     """
     for name in set(_LISTS) & set(value):
-        for entry in value[name]:
+        for number, entry in enumerate(value[name]):
             turn = entry["turn"]
             there = 0 <= turn < len(turns) and entry["evidence"] in turns[turn].text
             if not there or not entry["evidence"]:
-                raise ReplyError(f"evidence: {entry['evidence']!r} is not in turn {turn}")
+                raise ReplyError(f"evidence: that of {name} {number} is not in turn {turn}")
             question = entry.get("question_turn")
             if question is not None and not 0 <= question < turn:
                 raise ReplyError(f"question_turn: {question} is not before turn {turn}")

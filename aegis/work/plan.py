@@ -29,7 +29,9 @@ from aegis.edits import (
     span_times,
 )
 from aegis.engines import TurnText
+from aegis.engines.planning import ChatDetector
 from aegis.phi import unlocated
+from aegis.plan import locate_plan
 from aegis.tables import Run, content_id, empty_table
 
 Rows = list[dict[str, Any]]
@@ -70,8 +72,14 @@ def plan_recording(item: dict[str, Any], settings: dict[str, Any], run: Run) -> 
     """Detect and plan one recording.
 
     ``settings``: ``detector`` (engine name), ``seed``; ``model`` and ``max_cost`` for the
-    detector ``chat``. The result has one list of rows per table of :data:`TABLES`, except for
-    ``plan_summary``, which is counted from them.
+    detector ``chat``, whose reply also groups the entities and chooses their replacements. The
+    result has one list of rows per table of :data:`TABLES`, except for ``plan_summary``, which
+    is counted from them.
+
+    Raises
+    ------
+    ReplyError
+        The model's plan stays invalid: the recording has no plan.
     """
     turns = item["turns"]
     if not turns:
@@ -79,18 +87,24 @@ def plan_recording(item: dict[str, Any], settings: dict[str, Any], run: Run) -> 
     recording_id, language = item["id"], _language(turns)
     texts = {turn["turn_id"]: turn["text"] for turn in turns}
     detector = load_detector(settings, run)
-    with engines.engine_time():
-        found = detector.detect(
-            [TurnText(t["turn_id"], t["speaker"], t["text"]) for t in turns], language
-        )
-    mentions = [_located(recording_id, m, texts) for m in found]
-    good = [m for m in mentions if not unlocated(texts[m.turn_id], m.text, m.start, m.end)]
-    entities = build_inventory(good, texts, recording_id, language)
-    chosen = choose_replacements(entities, recording_id, language, int(settings["seed"]))
-    edits = build_edits(entities, chosen, texts, language)
+    said = [TurnText(t["turn_id"], t["speaker"], t["text"]) for t in turns]
+    if isinstance(detector, ChatDetector):
+        with engines.engine_time():
+            plan = locate_plan(detector.plan(said, language), recording_id, texts, language)
+        mentions, good = [*plan.mentions, *plan.unlocated], list(plan.mentions)
+        entities, chosen, edits = list(plan.entities), plan.chosen, list(plan.edits)
+        scores = {(m.turn_id, m.start): ("chat", 1.0) for m in mentions}
+    else:
+        with engines.engine_time():
+            found = detector.detect(said, language)
+        mentions = [_located(recording_id, m, texts) for m in found]
+        good = [m for m in mentions if not unlocated(texts[m.turn_id], m.text, m.start, m.end)]
+        entities = build_inventory(good, texts, recording_id, language)
+        chosen = choose_replacements(entities, recording_id, language, int(settings["seed"]))
+        edits = build_edits(entities, chosen, texts, language)
+        scores = {(m.turn_id, m.char_start): (m.source, m.score) for m in found}
     refused = _refused(edits, texts, language)
     times = _times(edits, mentions, turns)
-    scores = {(m.turn_id, m.char_start): m for m in found}
     rows = {
         "mentions": _mention_rows(recording_id, mentions, entities, good, scores, times, language),
         "substitutions": _substitution_rows(recording_id, entities, chosen, language),
@@ -163,7 +177,7 @@ def _mention_rows(
     mentions: Sequence[Located],
     entities: Sequence[Entity],
     good: Sequence[Located],
-    found: Mapping[tuple[str, int], engines.Mention],
+    found: Mapping[tuple[str, int], tuple[str, float]],
     times: Times,
     language: str,
 ) -> Rows:
@@ -180,8 +194,8 @@ def _mention_rows(
             "char_end": m.end,
             "text": m.text,
             "canonical": canonical(m.text, language),
-            "source": found[m.turn_id, m.start].source,
-            "score": found[m.turn_id, m.start].score,
+            "source": found[m.turn_id, m.start][0],
+            "score": found[m.turn_id, m.start][1],
             "start_s": times[m.mention_id][0],
             "end_s": times[m.mention_id][1],
             "located": m.mention_id in located,
