@@ -121,6 +121,7 @@ STAGES: dict[str, Wiring] = _with_receipts([
     _wiring("G_second_judge",
             "recordings turns facts actions chronology inventory_summary turn_transcripts fact_verdicts edit_verdicts",
             "qualification second_verdicts"),
+    _wiring("H_asq_phi", "", "asq_queries asq_scores asq_types asq_residue"),
     _wiring("I_outcomes",
             "recordings turns edits regions rendered reconstructions facts inventory_summary transcripts"
             " turn_transcripts fact_verdicts endpoint_verdicts edit_verdicts contrasts", ""),

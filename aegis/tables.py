@@ -293,6 +293,20 @@ SCHEMAS: dict[str, Schema] = {
         _schema("scorecard", "one aim of the demo and what was reached", "public", "metric",
                 "metric:str value:float? numerator:float? denominator:float? aim:float? direction:str met:bool?"
                 " note:str?"),
+        # H_asq_phi
+        _schema("asq_queries", "one ASQ-PHI query", "public", "query_id",
+                "query_id:str split:str hard_negative:bool n_gold:int n_unlocated:int n_predicted:int gold_chars:int"
+                " covered_chars:int n_covered:int tp_full:int fp_full:int fn_full:int tp_shared:int fp_shared:int"
+                " fn_shared:int" + _FATE),
+        _schema("asq_scores", "one measure of detection in one part of ASQ-PHI", "public", "split measure",
+                "split:str measure:str value:float? ci_low:float? ci_high:float? numerator:int denominator:int"
+                " n_queries:int" + _FATE),
+        _schema("asq_types", "one type in one half of ASQ-PHI", "public", "split type",
+                "split:str type:str n_gold:int tp:int fp:int fn:int n_covered:int precision:float? recall:float?"
+                " f1:float?"),
+        _schema("asq_residue", "errors of one kind between two types in one half of ASQ-PHI", "public",
+                "split kind gold_type predicted_type",
+                "split:str kind:str gold_type:str predicted_type:str n:int"),
     ]
 }
 # fmt: on
