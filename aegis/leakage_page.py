@@ -27,11 +27,10 @@ EXPLAINED = {
     "soft": "Soft biometrics: SBLS and its parts (1 = nothing leaks), all seven weightings"
     " and subgroup weights. The originals are the control.",
     "subgroups": "Rows of a subgroup whose attributes are all predicted right.",
-    "alignment_of_classes": "AUC as it comes, and after the best renaming of classes.",
     "search": "Cumulative match: how often the original speaker is among the first k.",
     "structure": "How well one embedding space follows from the other, held out.",
     "users": "Membership game at low false-positive rates. PT: embeddings as they come, FT:"
-    " adapted on disjoint speakers. not_resolvable: fewer than ten negatives in the tail.",
+    " adapted on disjoint speakers. unknown: fewer than ten negatives in the tail.",
     "values": "The attribute table: do two speakers share a value?",
     "component_correlations": "Correlations of SBLS components over systems.",
     "systems": "One column a metric, higher = more private.",

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,7 @@ from aegis.stats import NAN
 
 ALL = "all"
 TABLES = (
-    "rates", "attacks", "soft", "subgroups", "alignment_of_classes", "search", "structure",
-    "users", "values",
+    "rates", "attacks", "soft", "subgroups", "search", "structure", "users", "values",
 )  # fmt: skip
 
 Rows = list[dict[str, Any]]
@@ -55,30 +55,39 @@ def measure_condition(
     search: leakage.Search = leakage.exact_search,
     pool: Segments | None = None,
     tell: Tell = lambda _: None,
+    wanted: Sequence[str] = TABLES,
+    split: bool = True,
 ) -> dict[str, pd.DataFrame]:
-    """The tables of one condition. ``pool`` are labelled voices for the attribute attacker
-    (disjoint from the tested speakers); without it the other speakers' originals teach it.
+    """The ``wanted`` tables of one condition, by test set if ``split``.
+
+    ``pool`` are labelled voices for the attribute attacker, disjoint from the tested
+    speakers; without it the other speakers' originals teach it.
     """
     found: dict[str, list[pd.DataFrame]] = {name: [] for name in TABLES}
-    for test_set, own in _test_sets(segments):
-        labels = {"condition": condition, "test_set": test_set}
+    for test_set, own in _test_sets(segments, split):
         for backend in own.vectors:
             tell(f"{condition}, {test_set}, {backend}")
-            place = {**labels, "backend": backend}
-            found["rates"].append(_rates(own, place, settings))
-            found["attacks"].append(_attacks(own, place, settings))
-            for name, table in _soft(own, place, settings, pool).items():
-                found[name].append(table)
-            found["search"].append(_each(own, place, dimensions.search_identities,
-                                         settings.seed, search=search))  # fmt: skip
-            found["structure"].append(_each(own, place, dimensions.align_spaces, settings.seed))
+            place = {"condition": condition, "test_set": test_set, "backend": backend}
+            if "rates" in wanted:
+                found["rates"].append(_rates(own, place, settings))
+            if "attacks" in wanted and test_set == ALL:
+                found["attacks"].append(_attacks(own, place, settings))
+            if "soft" in wanted:
+                for name, table in _soft(own, place, settings, pool).items():
+                    found[name].append(table)
+            if "search" in wanted:
+                look = partial(dimensions.search_identities, search=search)
+                found["search"].append(_each(own, place, look, settings.seed))
+            if "structure" in wanted:
+                found["structure"].append(
+                    _each(own, place, dimensions.align_spaces, settings.seed)
+                )
     for backend in segments.vectors:
         tell(f"{condition}, low false-positive rates, {backend}")
-        found["users"].append(_low(segments, backend, condition, settings, low_fpr.user_privacy,
-                                   lengths=settings.lengths))  # fmt: skip
-        found["values"].append(
-            _low(segments, backend, condition, settings, low_fpr.attribute_privacy)
-        )
+        play = partial(low_fpr.user_privacy, lengths=settings.lengths)
+        for name, game in (("users", play), ("values", low_fpr.attribute_privacy)):
+            if name in wanted:
+                found[name].append(_low(segments, backend, condition, settings, game))
     return {name: _stack(tables) for name, tables in found.items()}
 
 
@@ -103,11 +112,11 @@ def _stack(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
 
 
-def _test_sets(segments: Segments) -> Iterator[tuple[str, Segments]]:
+def _test_sets(segments: Segments, split: bool) -> Iterator[tuple[str, Segments]]:
     """All together, and each set where there are several."""
     yield ALL, segments
     names = sorted(set(segments.table["test_set"].dropna()))
-    if len(names) > 1:
+    if split and len(names) > 1:
         for name in names:
             yield str(name), segments.where(segments.table["test_set"] == name)
 
@@ -151,9 +160,12 @@ def _attacks(segments: Segments, place: dict[str, Any], settings: Settings) -> p
     try:
         train, test = split_speakers(segments, np.random.default_rng(settings.seed))
     except ValueError as error:
-        refused = {"status": "not_applicable", "reason": str(error)}
+        refused = {
+            "level": "all", "enrolment": "none", "attacker": "none", "n_target": 0,
+            "n_nontarget": 0, "n_speakers": 0, "status": "not_applicable", "reason": str(error),
+        }  # fmt: skip
         return pd.DataFrame([
-            {**place, "system": a, "pseudo_profile": b, "level": "all", **refused}
+            {**place, "system": a, "pseudo_profile": b, **refused}
             for a, b in _versions(segments)
         ])  # fmt: skip
 
@@ -164,26 +176,29 @@ def _attacks(segments: Segments, place: dict[str, Any], settings: Settings) -> p
 
     original = measure("oo", ORIGINAL, 0, PRETRAINED)
     for system, profile in _versions(segments):
-        known: list[tuple[str, str, Attacker | str]] = [
-            ("ignorant", "oaoa", PRETRAINED), ("lazy_informed", "lazy", PRETRAINED),
-        ]  # fmt: skip
+        known: list[tuple[str, str, str, Attacker | str]] = [
+            ("ignorant", "oaoa", "pretrained", PRETRAINED),
+            ("lazy_informed", "lazy", "pretrained", PRETRAINED),
+        ]
         for learner in settings.learners:
             fitted = _fit(learner, train, system, backend, settings.seed)
-            known.append(("semi_informed", "oaoa", fitted))
+            known.append(("semi_informed", "oaoa", learner, fitted))
             if learner != "inverse":
-                known.append(("semi_informed", "lazy", fitted))
-        for level, kind, attacker in known:
+                known.append(("semi_informed", "lazy", learner, fitted))
+        for level, kind, name, attacker in known:
             labels = {
                 **place, "system": system, "pseudo_profile": profile, "level": level,
-                "enrolment": "original" if kind == "oaoa" else "anonymised",
+                "enrolment": "original" if kind == "oaoa" else "anonymised", "attacker": name,
             }  # fmt: skip
             if isinstance(attacker, str):
-                reason = {"status": "not_applicable", "reason": attacker}
-                rows.append({**labels, "attacker": "learned", **reason})
+                rows.append({
+                    **labels, "n_target": 0, "n_nontarget": 0, "n_speakers": 0,
+                    "status": "not_applicable", "reason": attacker,
+                })  # fmt: skip
                 continue
             row = measure(kind, system, profile, attacker)
             rows.append({
-                **labels, "attacker": attacker.name, "n_train_speakers": attacker.n_speakers,
+                **labels, "n_train_speakers": attacker.n_speakers,
                 "n_train_rows": attacker.n_rows, **row, "eer_original": original["eer"],
                 "gap_to_original": row["eer"] - original["eer"],
             })  # fmt: skip
@@ -202,7 +217,7 @@ def _soft(
 ) -> dict[str, pd.DataFrame]:
     names = [a for a in ATTRIBUTES if a != "accent" or place["test_set"] == ALL]
     train = pool if pool is not None else segments.of(ORIGINAL)
-    found: dict[str, Rows] = {"soft": [], "subgroups": [], "alignment_of_classes": []}
+    found: dict[str, Rows] = {"soft": [], "subgroups": []}
     for system, profile in [(ORIGINAL, 0), *_versions(segments)]:
         labels = {**place, "system": system, "pseudo_profile": profile}
         soft = attributes.attack_attributes(
@@ -222,11 +237,14 @@ def _soft(
         ]  # fmt: skip
         groups = attributes.subgroup_table(soft)
         found["subgroups"] += [{**labels, **row} for row in groups.to_dict("records")]
-        for name in soft.classes:
-            plain, aligned = attributes.aligned_auc(soft, name)
-            found["alignment_of_classes"].append(
-                {**labels, "attribute": name, "auc": plain, "auc_aligned": aligned}
-            )
+        found["soft"] += [
+            {
+                **labels, "set": "accent" if name == "accent" else "base",
+                "quantity": f"aligned_auc_{name}",
+                "value": attributes.aligned_auc(soft, name)[1], "attributes": name, "status": "ok",
+            }
+            for name in soft.classes
+        ]  # fmt: skip
     return {name: pd.DataFrame(rows) for name, rows in found.items()}
 
 
@@ -235,12 +253,11 @@ def _each(
     place: dict[str, Any],
     measure: Callable[..., pd.DataFrame],
     *arguments: Any,
-    **options: Any,
 ) -> pd.DataFrame:
     """One measure for every system and pseudo-profile, its rows labelled."""
     tables = []
     for system, profile in _versions(segments):
-        table = measure(segments, system, profile, place["backend"], *arguments, **options)
+        table = measure(segments, system, profile, place["backend"], *arguments)
         labels = {**place, "system": system, "pseudo_profile": profile}
         tables.append(table.assign(**labels)[[*labels, *table.columns]])
     return _stack(tables)
@@ -252,12 +269,11 @@ def _low(
     condition: str,
     settings: Settings,
     measure: Callable[..., pd.DataFrame],
-    **options: Any,
 ) -> pd.DataFrame:
     tables = [
         measure(
             segments, system, backend, settings.seed, n_trials=settings.n_trials,
-            n_splits=settings.n_splits, fprs=settings.fprs, pseudo_profile=profile, **options,
+            n_splits=settings.n_splits, fprs=settings.fprs, pseudo_profile=profile,
         )
         for system, profile in [(ORIGINAL, 0), *_versions(segments)] if profile < 2
     ]  # fmt: skip

@@ -42,6 +42,8 @@ from aegis.stats import NAN, Floats
 FPRS = (1e-2, 1e-3, 1e-4)
 LENGTHS = (1, 3, 10, 30, 60, 200)
 REGIMES = ("strict", "relaxed")
+UNRESOLVED = "not resolvable"
+"""Begins the reason of a cell with fewer than ten negatives in the tail."""
 N_TRIALS = 100_000
 MIN_TRIALS = 40
 _BLOCK_CELLS = 4_000_000
@@ -190,8 +192,8 @@ def measure_cell(
             "ci_high": rate.ci_high, "realised_fpr": rate.realised_fpr, "eps_hat": rate.eps,
             "eps_lower": rate.eps_lower, "n_tail": rate.n_tail,
             "n_speakers_hit": rate.n_speakers_hit, "n_splits": rate.n_splits,
-            "status": "ok" if rate.resolvable else "not_resolvable",
-            "reason": None if rate.resolvable else f"{rate.n_tail:.2g} negatives in the tail",
+            "status": "ok" if rate.resolvable else "unknown",
+            "reason": None if rate.resolvable else f"{UNRESOLVED}: {rate.n_tail:.2g} in the tail",
         }
         for rate in rates
     ]  # fmt: skip

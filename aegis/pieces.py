@@ -1,6 +1,6 @@
 """Speech cut to segments of several lengths and sampling rates, embedded only once.
 
-Unit: a piece of ten seconds of one file. An encoder's embedding of a longer stretch is the
+Unit: a piece of five seconds of one file. An encoder's embedding of a longer stretch is the
 mean of its pieces' embeddings, so segments of 30 and 60 s, and the whole file, are means
 of consecutive pieces. A condition is a sampling rate and a length (NIST section 3.1).
 
@@ -16,7 +16,7 @@ from aegis.errors import AudioError
 from aegis.segments import normalise_rows
 from aegis.stats import Floats
 
-PIECE_S = 10
+PIECE_S = 5
 LENGTHS_S = (0, 10, 30, 60)
 """0 stands for the whole file."""
 RATES_HZ = (16_000, 8_000)
@@ -25,7 +25,7 @@ SKIP_S = 60
 
 
 def cut_pieces(samples: Signal, skip_s: float = 0.0) -> list[Signal]:
-    """Consecutive pieces of ten seconds; a rest of at least one second is the last one.
+    """Consecutive pieces of five seconds; a rest of at least one second is the last one.
 
     ``skip_s`` seconds at the beginning are left out where as much remains after them.
 

@@ -67,6 +67,17 @@ _EFFECT = (
     " ci_high:float? equal_conversation:float? n_items:int n_clusters:int p:float? p_holm:float?"
     " family:str?"
 )
+_PLACE = "condition test_set backend system pseudo_profile"
+_PLACED = "condition:str test_set:str backend:str system:str pseudo_profile:int"
+_EER = "eer:float? ci_low:float? ci_high:float? n_target:int n_nontarget:int n_speakers:int"
+_COSTS = (
+    "cllr:float? min_cllr:float? d_sys:float? zebra_bits:float? zebra_log10:float? zebra_tag:str?"
+)
+_TAIL = (
+    "fpr:float eer:float? tpr:float? ci_low:float? ci_high:float? realised_fpr:float? eps_hat:float?"
+    " eps_lower:float? n_tail:float? n_speakers_hit:float? n_splits:int? n_target:int?"
+    " n_nontarget:int? n_speakers:int?"
+)
 
 # fmt: off
 SCHEMAS: dict[str, Schema] = {
@@ -307,6 +318,50 @@ SCHEMAS: dict[str, Schema] = {
         _schema("asq_residue", "errors of one kind between two types in one half of ASQ-PHI", "public",
                 "split kind gold_type predicted_type",
                 "split:str kind:str gold_type:str predicted_type:str n:int"),
+        # U_leakage_dimensions
+        _schema("leak_people", "one profile and what is known of its person", "secret", "profile_id",
+                "profile_id:str recording_id:str person:str language:str sex:str? age:str? accent:str?"),
+        _schema("leak_segments", "a piece of one version of a profile's speech, embedded", "secret",
+                "kind system profile_id pseudo_profile rate_hz backend part piece",
+                "kind:str system:str profile_id:str pseudo_profile:int rate_hz:int backend:str part:int piece:int"
+                " text_id:str? seconds:float vector:list"),
+        _schema("leak_conditions", "one sampling rate and segment length", "public", "condition",
+                "condition:str n_segments:int n_people:int n_systems:int" + _FATE),
+        _schema("leak_rates", "one equal error rate of a trial type", "public", f"{_PLACE} trial_type",
+                f"{_PLACED} trial_type:str {_EER} ideal_eer:float? {_COSTS}" + _FATE),
+        _schema("leak_attacks", "one attacker on speakers that it did not learn from", "public",
+                f"{_PLACE} level enrolment attacker",
+                f"{_PLACED} level:str enrolment:str attacker:str n_train_speakers:int? n_train_rows:int? {_EER}"
+                f" eer_original:float? gap_to_original:float? {_COSTS}" + _FATE),
+        _schema("leak_soft", "one quantity of the soft biometric leakage score", "public", f"{_PLACE} set quantity",
+                f"{_PLACED} set:str quantity:str value:float? ci_low:float? ci_high:float? n_rows:int? n_speakers:int?"
+                " attributes:str" + _FATE),
+        _schema("leak_subgroups", "one subgroup: segments whose attributes are all predicted right", "public",
+                f"{_PLACE} attributes subgroup",
+                f"{_PLACED} attributes:str subgroup:str numerator:int denominator:int n_speakers:int"),
+        _schema("leak_search", "share of probes whose speaker is among the first k", "public", f"{_PLACE} k",
+                f"{_PLACED} k:int value:float? chance:float? chance_low:float? chance_high:float? n_gallery:int"
+                " n_probes:int" + _FATE),
+        _schema("leak_structure", "alignment of original and anonymised embeddings", "public", f"{_PLACE} method",
+                f"{_PLACED} method:str held_out:float? in_sample:float? chance:float? chance_in_sample:float?"
+                " dimension:int n_pairs:int n_speakers:int" + _FATE),
+        _schema("leak_utility", "word errors of one system, pseudo-profile and recogniser", "public",
+                "system pseudo_profile asr test_set",
+                "system:str pseudo_profile:int asr:str test_set:str n_utterances:int n_failed:int n_reference:int"
+                " errors:int wer:float? similarity:float?"),
+        _schema("leak_anonymity", "assignments of one language against an attacker who knows the pool", "public",
+                "language pseudo_profile",
+                "language:str pseudo_profile:int n_profiles:int n_assigned:int possible_median:float? as_good_median:float?"
+                " n_found_out:int"),
+        # V_low_fpr
+        _schema("leak_users", "one cell of the user membership game", "public",
+                "condition backend system pseudo_profile regime attacker scoring length fpr",
+                "condition:str backend:str system:str pseudo_profile:int regime:str attacker:str scoring:str length:int"
+                f" {_TAIL} n_train_speakers:int?" + _FATE),
+        _schema("leak_values", "one cell of the attribute game", "public",
+                "condition backend system pseudo_profile attribute regime attacker fpr",
+                "condition:str backend:str system:str pseudo_profile:int attribute:str regime:str attacker:str"
+                f" accuracy:float? auc:float? {_TAIL}" + _FATE),
     ]
 }
 # fmt: on
@@ -373,6 +428,11 @@ def _refuse(schema: Schema, table: pd.DataFrame, bad: pd.Series, rule: str) -> N
         return
     shown = table.loc[bad, list(schema.key)].head(3).astype(str).agg(" ".join, axis=1)
     raise TableError(f"{schema.name}: {int(bad.sum())} rows {rule}, e.g. {'; '.join(shown)}")
+
+
+def as_table(name: str, frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame in the columns of a table; absent ones are NA, others are left out."""
+    return frame.reindex(columns=list(_schema_of(name).columns))
 
 
 def empty_table(name: str) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from aegis import engines, leakage_report, pieces, simulator
 from aegis.cli import app
 from aegis.engines import EngineInfo
-from aegis.errors import ManifestError, ParamError
+from aegis.errors import AudioError, ManifestError, ParamError
 from aegis.leakage import exact_search
 from aegis.leakage_tables import Settings, component_correlations
 from aegis.nearest import faiss_search
@@ -163,14 +163,17 @@ def test_no_usable_pair_is_an_error(sounds):
 
 
 def test_pieces_and_their_means():
-    assert [p.size for p in pieces.cut_pieces(np.ones(25 * 16_000))] == [160_000, 160_000, 80_000]
-    assert len(pieces.cut_pieces(np.ones(130 * 16_000), skip_s=60)) == 7
-    assert len(pieces.cut_pieces(np.ones(100 * 16_000), skip_s=60)) == 10
+    assert [p.size for p in pieces.cut_pieces(np.ones(12 * 16_000))] == [80_000, 80_000, 32_000]
+    assert len(pieces.cut_pieces(np.ones(130 * 16_000), skip_s=60)) == 14
+    assert len(pieces.cut_pieces(np.ones(100 * 16_000), skip_s=60)) == 20
+    with pytest.raises(AudioError, match=r"0\.50 s of sound"):
+        pieces.cut_pieces(np.ones(8_000))
     vectors = np.array([[1.0, 0], [0, 1.0], [1.0, 0]])
-    seconds = np.array([10.0, 10.0, 5.0])
-    assert pieces.join_pieces(vectors, seconds, 10).tolist() == [[1, 0], [0, 1]]
+    seconds = np.array([5.0, 5.0, 2.5])
+    assert pieces.join_pieces(vectors, seconds, 5).tolist() == [[1, 0], [0, 1]]
+    assert pieces.join_pieces(vectors, seconds, 10) == pytest.approx(np.array([[0.5**0.5] * 2]))
     whole = pieces.join_pieces(vectors, seconds, 0)
-    assert whole == pytest.approx(np.array([[15, 10]]) / np.hypot(15, 10))
+    assert whole == pytest.approx(np.array([[7.5, 5]]) / np.hypot(7.5, 5))
     assert pieces.join_pieces(vectors, seconds, 30).shape == (0, 2)
     assert pieces.condition_name(8000, 30) == "8 kHz, 30 s"
 

@@ -237,6 +237,7 @@ _MODULES = (
     "paper_voice",
     "paper_render",
     "similarity",
+    "systems",
 )
 _factories: dict[tuple[str, str], Factory] = {}
 _needs: dict[tuple[str, str], Needs] = {}

@@ -1,6 +1,6 @@
 """Embed and transcribe one file of anyone's folder; results are kept by content.
 
-Unit: one file at one sampling rate with one encoder (ten-second pieces), or one file with
+Unit: one file at one sampling rate with one encoder (five-second pieces), or one file with
 one ASR system. A result lies under the file's SHA-256 and the engine's name and revision,
 so a second run, or a run after a kill, computes only what is missing.
 
