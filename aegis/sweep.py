@@ -41,6 +41,7 @@ from aegis.pipeline import (
     n_cores,
     run_study,
     stage_order,
+    study_of,
 )
 from aegis.tables import Run, content_id
 
@@ -210,11 +211,11 @@ def _link(path: Path, target: Path) -> None:
 
 def run_variant(
     parent: Run,
-    params: StudyParams,
     study: str,
     setting: Setting,
     until: str,
     start: str | None = None,
+    params: StudyParams | None = None,
     scheduler: str | None = None,
     prepare: Callable[[Run], None] | None = None,
 ) -> Variant:
@@ -222,13 +223,16 @@ def run_variant(
 
     Parameters
     ----------
-    params
-        The parent's profile; the setting's values go over it.
     study
         The folder below ``variants/``.
     until, start
         Last and first stage to look at; by default the first stage that the setting names.
         Earlier stages are taken from the parent as they are.
+    params
+        The profile that the setting's values go over; by default the one with which the
+        parent was last started.
+    scheduler
+        Address of a Dask scheduler; by default the one of the stage that calls this.
     prepare
         Changes the variant's inputs before its first stage runs (a stressed recording).
 
@@ -237,7 +241,8 @@ def run_variant(
     StageFailed
         The parent lacks an earlier stage, or a stage failed.
     """
-    notebooks = find_notebooks()
+    params, notebooks = params or study_of(parent), find_notebooks()
+    scheduler = scheduler or os.environ.get("AEGIS_SCHEDULER")
     order = stage_order(params, notebooks)
     named = [find_stage(text.partition(".")[0], order) for text in setting.overrides]
     first = find_stage(start, order) if start else min(named, key=order.index)
@@ -284,7 +289,7 @@ def run_grid(
             log = parent.secret / "workers.log"
             scheduler = stack.enter_context(local_cluster(workers or n_cores(), log))
         for number, (setting, chosen) in enumerate(points, start=1):
-            made = run_variant(parent, params, study, setting, until, scheduler=scheduler)
+            made = run_variant(parent, study, setting, until, None, params, scheduler)
             ran = ", ".join(made.executed) or "nothing"
             say(f"{number}/{len(points)} {setting.name}: {ran} run in {made.wall_s:.1f} s")
             parts.append(_rows(made, chosen))

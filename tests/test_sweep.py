@@ -20,7 +20,7 @@ def variant_of(toy: Toy, *overrides: str, until: str = "13", start: str | None =
     values = dict(text.split("=") for text in overrides)
     study = pipeline.load_study(toy.params)
     setting = make_setting(values)
-    return run_variant(toy.open(), study, "trial", setting, until, start, scheduler=toy.scheduler)
+    return run_variant(toy.open(), "trial", setting, until, start, study, toy.scheduler)
 
 
 def contents(run: Run) -> dict[str, bytes]:
@@ -99,10 +99,9 @@ def test_inputs_may_be_changed_before_the_first_stage(done: Toy) -> None:
     def halve(run: Run) -> None:
         run.write("recordings", run.read("recordings").head(2))
 
-    study = pipeline.load_study(done.params)
     setting = make_setting({}, "half")
     made = run_variant(
-        done.open(), study, "trial", setting, "13", "01", done.scheduler, prepare=halve
+        done.open(), "trial", setting, "13", "01", None, done.scheduler, prepare=halve
     )
     assert made.executed == ("01_transcribe", "13_contrasts")
     assert len(made.run.read("turn_times")) == 2
