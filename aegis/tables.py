@@ -307,7 +307,7 @@ SCHEMAS: dict[str, Schema] = {
         # H_asq_phi
         _schema("asq_queries", "one ASQ-PHI query", "public", "query_id",
                 "query_id:str split:str hard_negative:bool n_gold:int n_unlocated:int n_predicted:int gold_chars:int"
-                " covered_chars:int n_covered:int tp_full:int fp_full:int fn_full:int tp_shared:int fp_shared:int"
+                " covered_chars:int n_covered:int n_covered_contract:int tp_full:int fp_full:int fn_full:int tp_shared:int fp_shared:int"
                 " fn_shared:int" + _FATE),
         _schema("asq_scores", "one measure of detection in one part of ASQ-PHI", "public", "split measure",
                 "split:str measure:str value:float? ci_low:float? ci_high:float? numerator:int denominator:int"

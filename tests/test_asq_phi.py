@@ -40,6 +40,7 @@ def test_values_are_located_once_each(
     assert lost == missing
 
 
+TEXT = "x" * 60
 GOLD = [Span(0, 4, "NAME"), Span(10, 16, "DATE"), Span(20, 25, "GEO"), Span(30, 33, "MRN")]
 
 
@@ -54,21 +55,21 @@ GOLD = [Span(0, 4, "NAME"), Span(10, 16, "DATE"), Span(20, 25, "GEO"), Span(30, 
     ],
 )
 def test_each_error_has_one_kind(predicted: list[Span], kind: tuple[str, str, str]) -> None:
-    assert asq_phi.score_query(GOLD[:1], predicted).residue == (kind,)
+    assert asq_phi.score_query(GOLD[:1], predicted, TEXT).residue == (kind,)
 
 
 def test_what_meets_no_identifier_is_spurious_or_a_false_alarm() -> None:
     alone = [Span(40, 44, "DATE")]
-    assert asq_phi.score_query(GOLD[:1], [*GOLD[:1], *alone]).residue == (
+    assert asq_phi.score_query(GOLD[:1], [*GOLD[:1], *alone], TEXT).residue == (
         ("spurious", "none", "DATE"),
     )
-    assert asq_phi.score_query([], alone).residue == (("false alarm", "none", "DATE"),)
+    assert asq_phi.score_query([], alone, TEXT).residue == (("false alarm", "none", "DATE"),)
 
 
 def test_counts_and_characters_by_hand() -> None:
     """One exact, one too long, one half covered, one missed, one beside: 1 tp, 3 fp, 3 fn."""
     predicted = [Span(0, 4, "NAME"), Span(9, 16, "DATE"), Span(20, 23, "GEO"), Span(50, 51, "IP")]
-    scored = asq_phi.score_query(GOLD, predicted)
+    scored = asq_phi.score_query(GOLD, predicted, TEXT)
     total = {k: sum(own[k] for own in scored.counts.values()) for k in ("tp", "fp", "fn")}
     assert total == {"tp": 1, "fp": 3, "fn": 3}
     assert (scored.gold_chars, scored.covered_chars) == (4 + 6 + 5 + 3, 4 + 6 + 3)
@@ -89,6 +90,27 @@ FOUND = [
     [],
     None,
 ]
+
+
+@pytest.mark.parametrize(
+    ("text", "covered", "left"),
+    [
+        ("Dr. Weber", (4, 9), ""),
+        ("Boston, MA", (0, 6), ""),
+        ("Mercy Clinic in Ohio", (0, 12), ""),
+        ("Anna Weber", (0, 4), "Weber"),
+        ("Dr. Anna Weber", (4, 8), "Weber"),
+        ("12/03/2023", (0, 5), "/2023"),
+    ],
+)
+def test_titles_states_and_joints_are_outside_the_contract(
+    text: str, covered: tuple[int, int], left: str
+) -> None:
+    span = Span(0, len(text), "NAME")
+    assert asq_phi.left_over(span, set(range(*covered)), text) == left
+    scored = asq_phi.score_query([span], [Span(*covered, "NAME")], text)
+    assert scored.n_covered_contract == (not left)
+    assert scored.residue[0][0] == ("partly covered" if left else asq_phi.KINDS[4])
 
 
 def test_tables_and_scores_by_hand() -> None:
