@@ -3,7 +3,7 @@
 Every scheduled recording, turn and edit must have exactly one fate in every table
 that is about it: ok, failed, excluded or not applicable, never nothing and never two.
 
-Functions: :func:`verify_run`, :func:`failure_registry`.
+Function: :func:`verify_run`.
 """
 
 from __future__ import annotations
@@ -142,19 +142,3 @@ def _durations(run: Run) -> Iterator[str]:
         }
         if wrong:
             yield f"{name}: {len(wrong)} files are missing or have another length" + _some(wrong)
-
-
-def failure_registry(run: Run) -> pd.DataFrame:
-    """All rows that are not ok: table, status, reason, count."""
-    found = []
-    for name, schema in SCHEMAS.items():
-        table = _table(run, name) if "status" in schema.columns else None
-        if table is None:
-            continue
-        bad = table[table["status"] != "ok"]
-        counted = bad.groupby(["status", "reason"], dropna=False).size()
-        found += [
-            {"table": name, "status": status, "reason": reason, "rows": int(count)}
-            for (status, reason), count in counted.items()
-        ]
-    return pd.DataFrame(found, columns=["table", "status", "reason", "rows"])

@@ -210,7 +210,8 @@ def _cell(value: Any) -> str:
 @_command
 def verify(run: RunName = None) -> None:
     """Check a run: fates of everything scheduled, durations, hashes, failures."""
-    from aegis.checks import failure_registry, verify_run
+    from aegis.checks import verify_run
+    from aegis.explain import failure_registry
 
     opened = _open(run)
     problems, failures = verify_run(opened), failure_registry(opened)

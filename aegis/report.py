@@ -10,22 +10,35 @@ Functions: :func:`style`, :func:`rates`, :func:`table`, :func:`say`, :func:`perc
 from __future__ import annotations
 
 import base64
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from aegis.audio import SAMPLE_RATE_HZ, cut, read_wav
+from aegis.audio import cut, read_wav
+from aegis.listening import encode_mp3
+from aegis.looking import compare, failures, listen, spectrogram, trace, why
+from aegis.turn_display import CONDITION_LABELS
 
-CONDITION_LABELS = {
-    "original": "original",
-    "converted": "converted only",
-    "renderer_a": "renderer A (infill)",
-    "renderer_b": "renderer B (whole turn)",
-    "redacted": "redacted",
-}
+__all__ = [
+    "CONDITION_LABELS",
+    "PALETTE",
+    "compare",
+    "failures",
+    "figure",
+    "listen",
+    "percent",
+    "player",
+    "rates",
+    "say",
+    "spectrogram",
+    "style",
+    "table",
+    "trace",
+    "why",
+]
+
 # Grey levels and hatches differ as well as hues, so figures survive black and white.
 PALETTE = ["#1b3a57", "#4f8a8b", "#c98b2b", "#b7b7b7", "#7a3b3b", "#8fa3bf"]
 
@@ -122,7 +135,6 @@ def player(path: Path, seconds: float | None = 20.0) -> Any:
     ValueError
         The file lies below a ``secret`` folder.
     """
-    import soundfile as sf
     from IPython.display import HTML
 
     if "secret" in path.parts:
@@ -130,9 +142,7 @@ def player(path: Path, seconds: float | None = 20.0) -> Any:
     samples = read_wav(path)
     if seconds is not None:
         samples = cut(samples, 0.0, seconds)
-    buffer = io.BytesIO()
-    sf.write(buffer, samples.T, SAMPLE_RATE_HZ, format="MP3", subtype="MPEG_LAYER_III")
-    encoded = base64.b64encode(buffer.getvalue()).decode()
+    encoded = base64.b64encode(encode_mp3(samples)).decode()
     return HTML(  # type: ignore[no-untyped-call]
         f'<audio controls preload="none" aria-label="{path.stem}" '
         f'src="data:audio/mpeg;base64,{encoded}"></audio>'

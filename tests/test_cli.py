@@ -12,7 +12,7 @@ from conftest import Toy
 from fabricate import fabricate_run
 from typer.testing import CliRunner, Result
 
-from aegis import checks, doctor
+from aegis import checks, doctor, explain
 from aegis.cli import app
 from aegis.params import StudyParams
 from aegis.tables import PROJECT, Run
@@ -181,7 +181,7 @@ def test_a_stage_that_read_an_older_table_is_found(done: Toy) -> None:
 
 
 def test_failures_are_registered(made_up: Run) -> None:
-    found = checks.failure_registry(made_up)
+    found = explain.failure_registry(made_up)
     counted = found.groupby("table")["rows"].sum()
     assert counted["rendered"] == (made_up.read("rendered")["status"] != "ok").sum() > 0
     assert "recordings" not in counted

@@ -15,7 +15,8 @@ from aegis.tables import SCHEMAS
 
 PROJECT = Path(__file__).resolve().parent.parent
 FOLDER = PROJECT / "notebooks"
-NOTEBOOKS = sorted([*FOLDER.glob("*.py"), *FOLDER.glob("appendix/*.py")])
+EXPLORE = FOLDER / "explore.py"  # for people; no stage
+NOTEBOOKS = sorted({*FOLDER.glob("*.py"), *FOLDER.glob("appendix/*.py")} - {EXPLORE})
 SECRET = {name for name, schema in SCHEMAS.items() if schema.visibility == "secret"}
 SHOWN = {"head", "tail", "sample"}
 

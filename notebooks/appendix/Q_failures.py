@@ -19,7 +19,7 @@ run_name: str = "demo"  # the run whose tables are read
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from aegis import checks, ledger, report
+from aegis import checks, explain, ledger, report
 from aegis.stage import open_stage
 
 stage = open_stage("Q_failures", globals())
@@ -46,7 +46,7 @@ plt.show()
 # Reasons are typed: they name the rule, never a word of a recording.
 
 # %%
-registry = checks.failure_registry(stage.run)
+registry = explain.failure_registry(stage.run)
 report.table(registry.sort_values(["table", "rows"], ascending=[True, False]))
 
 # %% [markdown]
