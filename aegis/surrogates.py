@@ -108,6 +108,11 @@ def _unaccented(word: str) -> str:
     return "".join(c for c in decomposed if not unicodedata.combining(c))
 
 
+def _is_written(address: str) -> bool:
+    """An address with its signs, not spoken as words."""
+    return re.search(r"@|\w\.\w", address) is not None
+
+
 def like_case(replacement: str, original: str) -> str:
     """A replacement in the case of the original, where that is all lower or all upper."""
     letters = [c for c in original if c.isalpha()]
@@ -299,12 +304,15 @@ class Surrogates:
     # --- addresses ---
 
     def email(self, original: str, first: str, last: str) -> str | None:
-        """The surrogate person's address at a reserved domain, spoken if the original is."""
+        """The surrogate person's address at a reserved domain, spoken if the original is.
+
+        A spoken one has no dot before the ``at``: recognisers often write that one out.
+        """
+        written = _is_written(original)
 
         def draw() -> str:
-            joiner = self._random.choice([".", "."])
-            number = "" if self._random.random() < 0.5 else str(self._random.randint(10, 99))
-            local = f"{_unaccented(first)}{joiner}{_unaccented(last)}{number}"
+            number = str(self._random.randint(10, 99))
+            local = _unaccented(f"{first}.{last}" if written else first) + number
             return f"{local}@example.{self._random.choice(['com', 'org', 'net'])}"
 
         return self._until_new(lambda: self._spoken_like(draw(), original, "EMAIL"), original)
@@ -328,8 +336,7 @@ class Surrogates:
         )
 
     def _spoken_like(self, value: str, original: str, category: str) -> str:
-        written = re.search(r"@|\w\.\w", original) is not None
-        return value if written else speakable(value, category, self.language)
+        return value if _is_written(original) else speakable(value, category, self.language)
 
     # --- places ---
 

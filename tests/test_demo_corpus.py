@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from aegis import gold, manifests, scripts
+from aegis.engines.synthesis import MIXTURES
+from aegis.pool import read_pool
 from aegis.tables import PROJECT
+from aegis.weights import model_dir
 
 SPOKEN_FAMILIES = set(scripts.CATEGORIES) - {"BIOMETRIC", "PHOTO"}
 EPONYMS = ("Parkinson", "Alzheimer", "Addison", "Hodgkin", "Graves", "Crohn", "Lyme", "Colles")
-FRENCH_VOICES = {"ff_siwis", "if_sara", "ef_dora", "em_alex"}
 WORDS_PER_S = 2.6
 
 
@@ -159,14 +162,32 @@ def test_voices_are_reserved(demo: list[scripts.Script]) -> None:
     spoken = {speaker.voice for script in demo for speaker in script.speakers}
     reserved = manifests.reserved_voices()
     assert spoken <= reserved
-    # The same person as festival:kal, and a part of the mixture fm_alex.
-    assert reserved - spoken <= {"flite:kal16", "kokoro:em_alex"}
+    # The same person as festival:kal, a part of the mixture fm_alex, the person of that part.
+    assert reserved - spoken <= {"flite:kal16", "kokoro:em_alex", "kokoro:pm_alex"}
     assert {voice.split(":")[0] for voice in spoken} == {"kokoro", "flite", "festival", "piper"}
 
 
-def test_the_pool_keeps_french_voices() -> None:
-    left = {f"kokoro:{voice}" for voice in FRENCH_VOICES} - manifests.reserved_voices()
-    assert len(left) >= 2
+@pytest.mark.parametrize("name", ["pool", "pool_smoke"])
+def test_the_pool_has_french_voices_of_nobody_in_the_corpus(name: str) -> None:
+    """A mixture is nearest to the voice that it has two parts of: that one is free."""
+    pool = read_pool(PROJECT / "data_manifests" / f"{name}.yaml")
+    bases = {unit.base_voice for unit in pool.units if unit.language == "fr"}
+    assert len(bases) >= 3
+    parts = {base: MIXTURES[base].split("+") for base in bases}
+    main = {f"kokoro:{Counter(found).most_common(1)[0][0]}" for found in parts.values()}
+    assert not main & manifests.reserved_voices()
+
+
+@pytest.mark.engine
+def test_a_free_voice_is_nobody_in_the_corpus() -> None:
+    """One person has several voices in Kokoro: their style rows lie within 0.05."""
+    folder = model_dir("kokoro-voices") / "voices"
+    rows = {p.stem: np.fromfile(p, "<f4").reshape(510, 256)[100] for p in folder.glob("*.bin")}
+    unit = {name: row / np.linalg.norm(row) for name, row in rows.items()}
+    assert 1 - unit["em_alex"] @ unit["pm_alex"] < 0.05 < 1 - unit["bm_george"] @ unit["bm_daniel"]
+    reserved = {voice.removeprefix("kokoro:") for voice in manifests.reserved_voices()} & set(unit)
+    for name in set(unit) - reserved:
+        assert min(1 - unit[name] @ unit[taken] for taken in reserved) > 0.05, name
 
 
 def test_speakers_of_a_conversation_can_be_told_apart(talks: list[scripts.Script]) -> None:

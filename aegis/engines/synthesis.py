@@ -51,9 +51,13 @@ BELOW_PEAK_DB = 45.0
 MARGIN_S = 0.02
 
 MIXTURES = {
+    "ff_dora": "pf_dora+pf_dora+ff_siwis",
+    "ff_sara": "if_sara+if_sara+ff_siwis",
     "fm_alex": "em_alex+em_alex+ff_siwis",
-    "fm_george": "bm_george+ff_siwis",
+    "fm_daniel": "bm_daniel+bm_daniel+ff_siwis",
+    "fm_nicola": "im_nicola+im_nicola+ff_siwis",
 }
+"""Two parts of a voice that was not made for French and one of the only one that was."""
 
 
 def _speech_frames(samples: Signal, rate_hz: int) -> NDArray[np.bool_]:
