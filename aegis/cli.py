@@ -452,6 +452,44 @@ def clean(
     typer.echo(f"run {opened.root.name} is deleted")
 
 
+panel = typer.Typer(no_args_is_help=True, help="A blinded listening panel: build it, read it.")
+app.add_typer(panel, name="panel")
+
+
+@_command_of(panel)
+def build(
+    run: RunName = None,
+    reviewers: Annotated[int, typer.Option(min=1, help="One page each.")] = 5,
+    items: Annotated[int, typer.Option(min=1, help="Items of each of both kinds.")] = 25,
+    seed: Annotated[int, typer.Option(help="Of choice and order.")] = 20261005,
+    beside: Annotated[bool, typer.Option("--beside", help="Sound in files, not inside.")] = False,
+    force: Annotated[bool, typer.Option(help="Replace a panel and lose its key.")] = False,
+) -> None:
+    """Write one web page a reviewer; the key stays secret."""
+    from aegis.panel import build_panel
+
+    made = build_panel(_open(run), reviewers, items, seed, not beside, force)
+    for (kind, condition), count in sorted(made.counts.items()):
+        typer.echo(f"{kind}, {condition}: {count} items")
+    typer.echo(f"{made.n_reviewers} pages in {made.folder}; who hears what is in secret/panel")
+
+
+@_command_of(panel)
+def read(
+    files: Annotated[list[Path], typer.Argument(help="Files that the pages saved.")],
+    run: RunName = None,
+) -> None:
+    """Check and merge saved answers; appendix O shows them after the next `aegis run`."""
+    from aegis.panel import accept, describe, item_agreement
+
+    ratings = accept(_open(run), files)
+    typer.echo(_formatted(describe(ratings), "md"), nl=False)
+    agreement = item_agreement(ratings).groupby("kind")["agreement"].mean().reset_index()
+    typer.echo(_formatted(agreement, "md"), nl=False)
+    answered = int((ratings["status"] == "ok").sum())
+    typer.echo(f"{answered} of {len(ratings)} planned ratings are there")
+
+
 def _open(name: str | None) -> Run:
     """The named run, or the one in which a stage ended last."""
     from aegis.pipeline import newest_run

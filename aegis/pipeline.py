@@ -118,6 +118,7 @@ STAGES: dict[str, Wiring] = _with_receipts([
     _wiring("N_stressors",
             f"recordings turns facts actions chronology fact_verdicts endpoint_verdicts {_GOLD}"
             f" {_GOLD_PLANS}", "stressed stressor_measures stressor_effects"),
+    _wiring("O_listening_panel", "recordings rendered reconstructions", "panel_ratings"),
     _wiring("G_second_judge",
             "recordings turns facts actions chronology inventory_summary turn_transcripts fact_verdicts edit_verdicts",
             "qualification second_verdicts"),

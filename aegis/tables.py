@@ -283,6 +283,10 @@ SCHEMAS: dict[str, Schema] = {
                 " covered_s:float?" + _FATE),
         _schema("frontend_measures", "one measure of one recogniser and diarizer", "public",
                 "asr diarizer measure condition", "asr:str diarizer:str" + _MEASURED),
+        _schema("panel_ratings", "one reviewer's rating of one excerpt of the listening panel", "public",
+                "reviewer item_id",
+                "reviewer:str item_id:str kind:str condition:str recording_id:str position:int answer:str? plays:int?"
+                + _FATE),
         _schema("redactions", "one covered stretch of an affected turn under one kind of cover", "secret",
                 "region_id kind start",
                 "region_id:str recording_id:str kind:str start:int covered_s:float? found:bool? start_error_s:float?"

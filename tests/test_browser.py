@@ -303,3 +303,85 @@ def test_modules_become_plain_scripts(tmp_path, browser):
     browser.get(page.as_uri())
     assert browser.title == "2 4 5 1"
     assert errors(browser) == []
+
+
+# --- the listening panel -----------------------------------------------------------------
+
+
+@pytest.fixture
+def panel_page(tmp_path, browser):
+    """A page of three items, opened; files that it saves go to ``tmp_path``."""
+    import pandas as pd
+
+    from aegis import panel
+
+    tone = 0.2 * np.sin(np.arange(16_000) / 9).astype(np.float32)
+    write_wav(tmp_path / "a.wav", tone)
+    items = pd.DataFrame({
+        "item_id": ["p1", "p2", "p3"], "kind": ["clinical", "clinical", "perceptual"],
+        "statement": ["Takes <b>5 mg</b>.", "No fever.", ""],
+    })  # fmt: skip
+    sounds = dict.fromkeys(items["item_id"], (tmp_path / "a.wav").as_uri())
+    page = panel._page("panel7", "reviewer-1", ["p1", "p2", "p3"], items, sounds)
+    path = tmp_path / "reviewer-1.html"
+    path.write_text(page)
+    folder = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    browser.execute_cdp_cmd("Page.setDownloadBehavior", folder)
+    browser.get(path.as_uri())
+    browser.execute_script("localStorage.clear()")
+    browser.refresh()
+    return path
+
+
+def press(browser, *keys):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    for key in keys:
+        ActionChains(browser).send_keys(key).perform()
+
+
+def place(browser):
+    return browser.find_element("id", "place").text
+
+
+def test_a_panel_is_answered_by_keyboard_and_saved(browser, panel_page):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    from aegis import panel
+
+    assert "Item 1 of 3, 0 answered" in place(browser)
+    statement = browser.find_element("id", "statement")
+    assert statement.text == "Takes <b>5 mg</b>."  # shown as it is, never as markup
+    press(browser, " ")
+    WebDriverWait(browser, 10).until(
+        lambda b: b.execute_script("return !document.getElementById('sound').paused")
+    )
+    press(browser, "1", "4", "5")
+    assert "Item 3 of 3, 3 answered. Please save" in place(browser)
+    assert not statement.is_displayed()  # a perceptual item has none
+    press(browser, "\ue012", "2")  # the left arrow: back to the second item, answered anew
+    assert "Item 3 of 3" in place(browser)
+    for ending in ("json", "csv"):
+        browser.find_element("id", ending).click()
+        saved = panel_page.parent / f"panel7-reviewer-1.{ending}"
+        WebDriverWait(browser, 10).until(lambda _, saved=saved: saved.exists())
+        table = panel.read_panel(saved)
+        assert table["answer"].tolist() == ["preserved", "partial", "5"]
+        assert table["item_id"].tolist() == ["p1", "p2", "p3"]
+        assert [int(n) for n in table["plays"]] == [1, 0, 0]
+    assert errors(browser) == []
+
+
+def test_a_panel_keeps_its_progress_in_the_browser(browser, panel_page):
+    press(browser, "3")
+    browser.find_element("id", "comment").send_keys("12 s")  # digits there are no answers
+    assert "1 answered" in place(browser)
+    browser.refresh()
+    assert "Item 2 of 3, 1 answered" in place(browser)
+    assert browser.find_element("id", "comment").get_attribute("value") == "12 s"
+    browser.find_element("id", "back").click()
+    chosen = browser.find_element("css selector", "#answers [aria-pressed=true]")
+    assert chosen.get_attribute("data-value") == "missing"
+    browser.find_element("tag name", "body").click()
+    press(browser, "u")
+    assert "Item 2 of 3" in place(browser)
