@@ -363,22 +363,57 @@ def leakage(
 
 
 @_command
-def lab() -> None:
-    """Open the notebooks in JupyterLab (they open as notebooks through jupytext)."""
+def lab(
+    run: RunName = None,
+    accept: Annotated[
+        str | None, typer.Option(help="Write the view of this notebook back to its source.")
+    ] = None,
+    no_open: Annotated[
+        bool, typer.Option("--no-open", help="Make the views, do not start JupyterLab.")
+    ] = False,
+) -> None:
+    """Open views of the notebooks in JupyterLab; the sources stay as they are."""
     import subprocess
 
+    from aegis import lab as views
+    from aegis.pipeline import find_stage
     from aegis.tables import PROJECT
 
-    # A .py opens as a notebook by a click, not only by "Open with".
-    place = Path(sys.prefix) / "etc" / "jupyter" / "labconfig"
-    place.mkdir(parents=True, exist_ok=True)
-    viewers = {"defaultViewers": {"python": "Jupytext Notebook"}}
-    settings = {"@jupyterlab/docmanager-extension:plugin": viewers}
-    (place / "default_setting_overrides.json").write_text(json.dumps(settings))
-    command = [sys.executable, "-m", "jupyterlab", "--notebook-dir", str(PROJECT / "notebooks")]
+    folder = PROJECT / "lab"
+    if accept:
+        name = find_stage(accept, list(views.lab_sources()))
+        views.accept_view(folder, name)
+        typer.echo(f"{name}: the source is what the view was")
+        return
+    states = views.write_views(folder, _parameters_of(run))
+    for name, state in states.items():
+        if state == "set aside":
+            typer.echo(f"{name}: changed on both sides; your view is kept as {name}.mine-*.ipynb")
+    if no_open:
+        typer.echo(f"{len(states)} views in {folder.name}/")
+        return
+    command = [sys.executable, "-m", "jupyterlab", "--notebook-dir", str(folder)]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         command.append("--allow-root")
-    raise typer.Exit(subprocess.call(command, cwd=PROJECT))
+    path = os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": path}
+    raise typer.Exit(subprocess.call(command, cwd=PROJECT, env=environment))
+
+
+def _parameters_of(run: str | None) -> dict[str, dict[str, Any]]:
+    """What the views of a named run set; without a name they hold the notebooks' defaults."""
+    if run is None:
+        return {}
+    from aegis import pipeline
+    from aegis.params import read_declarations
+
+    opened = _open(run)
+    study, given = pipeline.study_of(opened), {}
+    for name, path in pipeline.find_notebooks().items():
+        values = pipeline.effective_parameters(study, name, path, opened)
+        declared = read_declarations(path)
+        given[name] = {k: v for k, v in values.items() if v != declared[k].default}
+    return given | {"explore": {"run_name": opened.root.name}}
 
 
 @_command

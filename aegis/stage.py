@@ -62,6 +62,12 @@ class Stage:
         """
         if name not in self.wiring.reads:
             raise TableError(f"{self.name} does not read {name}; it reads {self.wiring.reads}")
+        if name in SCHEMAS and not self.run.has(name):
+            owner = next((stage for stage, w in STAGES.items() if name in w.writes), None)
+            raise TableError(
+                f"{self.name} reads {name}, which run {self.run.root.name} does not have yet: run"
+                f" the notebook {owner} first, or `aegis run`"
+            )
         try:
             return self.run.read(name)
         except (OSError, ValueError) as error:
