@@ -5,8 +5,9 @@ preservation counts ``preserved`` only; contradiction is an endpoint of its own.
 without a valid verdict is unobserved: counted, and set to both extremes in the bounds (so
 are uncertain labels). The paired contrasts themselves are in :mod:`aegis.contrasts`.
 
-Functions: :func:`pair_labels`, :func:`fact_bounds`, :func:`contradiction_table`,
-:func:`partition`, :func:`fact_claims`, :func:`edit_claims`.
+Functions: :func:`pair_labels`, :func:`fact_bounds`, :func:`null_control`,
+:func:`effect_table`, :func:`contradiction_table`, :func:`partition`, :func:`fact_claims`,
+:func:`edit_claims`.
 """
 
 from __future__ import annotations
@@ -64,6 +65,75 @@ def fact_bounds(verdicts: pd.DataFrame, pair: Sequence[str], label: str) -> Boun
         unresolved = int(own.isna().sum() + (own == "uncertain").sum())
         counts.append((int((own == label).sum()), unresolved))
     return stats.difference_bounds(counts[0], counts[1], len(pairs))
+
+
+def unchanged_facts(
+    facts: pd.DataFrame, transcripts: pd.DataFrame, pair: Sequence[str]
+) -> pd.Index:
+    """Facts for which both arms read the same: their turn, its neighbours and their question.
+
+    ``transcripts``: ``turn_transcripts``; ``facts``: ``fact_id recording_id turn_index
+    turn_id question_turn_id``. The order of turns is that of the recording.
+    """
+    sides = []
+    for name in pair:
+        own = transcripts[transcripts["condition"] == name].sort_values("out_start_s")
+        sides.append(own.set_index("turn_id")["text"].fillna("").astype(str))
+    heard = transcripts.drop_duplicates("turn_id").sort_values(["recording_id", "out_start_s"])
+    order = {name: list(own["turn_id"]) for name, own in heard.groupby("recording_id")}
+    places = {name: {t: i for i, t in enumerate(own)} for name, own in order.items()}
+    same = []
+    for fact in facts.to_dict("records"):
+        name, turns = fact["recording_id"], order.get(fact["recording_id"], [])
+        at = places.get(name, {}).get(fact["turn_id"])
+        if at is None:
+            continue
+        near = set(turns[max(0, at - 1) : at + 2]) | {fact["question_turn_id"]} - {None}
+        near = {turn for turn in near if pd.notna(turn)}
+        if all(
+            turn in sides[0].index and turn in sides[1].index and sides[0][turn] == sides[1][turn]
+            for turn in near
+        ):
+            same.append(fact["fact_id"])
+    return pd.Index(same)
+
+
+def null_control(
+    verdicts: pd.DataFrame, facts: pd.DataFrame, transcripts: pd.DataFrame, pair: Sequence[str]
+) -> dict[str, int]:
+    """Labels that differ although both arms say the same there, and how many could."""
+    pairs = pair_labels(verdicts, pair)
+    own = pairs.loc[pairs.index.intersection(unchanged_facts(facts, transcripts, pair))]
+    seen = own.dropna(subset=["label_a", "label_b"])
+    return {
+        "same text": len(seen),
+        "labels differ": int((seen["label_a"] != seen["label_b"]).sum()),
+    }
+
+
+def effect_table(
+    verdicts: pd.DataFrame,
+    facts: pd.DataFrame,
+    transcripts: pd.DataFrame,
+    pairs: Sequence[Sequence[str]],
+) -> pd.DataFrame:
+    """Each contrast in points with its identification bounds and its null control beside it."""
+    rows = []
+    for pair in pairs:
+        control = null_control(verdicts, facts, transcripts, pair)
+        labels = pair_labels(verdicts, pair)
+        for label in ENDPOINTS.values():
+            a, b, _ = _outcomes(labels, label)
+            limits = fact_bounds(verdicts, pair, label)
+            rows.append(
+                {
+                    "contrast": f"{pair[1]} - {pair[0]}", "label": label, "facts": len(a),
+                    "points": 100 * float((b - a).mean()) if len(a) else float("nan"),
+                    "bound low": 100 * limits.low, "bound high": 100 * limits.high,
+                    "unresolved": limits.n_unresolved, **control,
+                }
+            )  # fmt: skip
+    return pd.DataFrame(rows)
 
 
 def contradiction_table(verdicts: pd.DataFrame, pair: Sequence[str] = RENDERERS) -> pd.DataFrame:

@@ -88,7 +88,7 @@ STAGES: dict[str, Wiring] = _with_receipts([
     _wiring("10_judge_facts",
             "recordings turns facts actions chronology inventory_summary transcripts turn_transcripts reconstructions"
             f" {_GOLD}",
-            "fact_verdicts endpoint_verdicts verdict_evidence"),
+            "fact_verdicts endpoint_verdicts verdict_evidence anchors"),
     _wiring("11_judge_edits",
             "recordings turns edits regions rendered reconstructions timeline transcripts turn_transcripts"
             " lexical_matches", "edit_verdicts edit_evidence"),

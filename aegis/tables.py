@@ -253,6 +253,9 @@ SCHEMAS: dict[str, Schema] = {
                 "judge suite case_id order",
                 "judge:str suite:str case_id:str order:str language:str? perturbation:str? harmful:bool?"
                 " expected:str? label:str? passed:bool?" + _FATE),
+        _schema("anchors", "one anchor case at the start or the end of a judging campaign", "public",
+                "judge passage case_id",
+                "judge:str passage:str case_id:str expected:str label:str?" + _FATE),
         _schema("second_verdicts", "one sampled fact judged by a second judge in one order", "public",
                 "fact_id condition judge order",
                 "fact_id:str condition:str judge:str order:str recording_id:str importance:str label:str?"

@@ -26,6 +26,7 @@ import pandas as pd
 import seaborn.objects as so
 
 from aegis import report
+from aegis.accounting import account
 from aegis.clinical_truth import extraction_table, plan_table
 from aegis.stage import open_stage
 from aegis.work.inventory import extract_recording, inventory_items, inventory_tables
@@ -44,6 +45,9 @@ for name in ("facts", "actions", "chronology"):
 summary = stage.write("inventory_summary", made["inventory_summary"])
 counts = ["n_facts", "n_critical", "n_major", "n_minor", "n_negated", "n_actions", "n_relations"]
 report.table(summary.groupby(["language", "status"], dropna=False)[counts].sum().reset_index())
+
+# %%
+report.table(account(summary, ["language"], "recordings"))
 
 # %% [markdown]
 # ## What kind of facts

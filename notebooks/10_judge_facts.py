@@ -29,8 +29,10 @@ import pandas as pd
 import seaborn.objects as so
 
 from aegis import report
+from aegis.accounting import account
 from aegis.clinical_contrasts import LABELS, contradiction_table, partition
 from aegis.clinical_truth import agreement_table, perturbed_cases
+from aegis.engines.anchors import compare_passages, judge_anchors
 from aegis.engines.judging import ORDERS
 from aegis.engines.qualification import require_qualified
 from aegis.stage import open_stage
@@ -68,13 +70,26 @@ report.rates(pd.DataFrame(gates))
 
 # %%
 items = judge_items(tables)
+anchors = judge_anchors(engine, "start")
 results = stage.map(judge_recording, items, settings)
+anchors = stage.write("anchors", pd.DataFrame([*anchors, *judge_anchors(engine, "end")]))
 made = verdict_tables(tables, items, results, engine.info.name, ARMS)
 verdicts = stage.write("fact_verdicts", made["fact_verdicts"])
 endpoints = stage.write("endpoint_verdicts", made["endpoint_verdicts"])
 stage.write("verdict_evidence", made["verdict_evidence"])
 outcomes = partition(verdicts)
 report.table(outcomes)
+
+# %%
+report.table(account(verdicts, ["condition", "order"]))
+
+# %%
+drift = compare_passages(anchors)
+rules = "The judge is rules: no drift, by construction." if judge == "rules" else ""
+report.say(f"""
+{drift["changed"]} of {drift["cases"]} anchor cases have another label at the end of the campaign
+than at its start; {drift["unobserved"]} have no valid label in both. {rules}
+""")
 
 # %% [markdown]
 # `source_text` is the saved source transcript judged against itself (self-consistency); `original`
@@ -101,6 +116,9 @@ report.table(
 )
 
 # %%
+report.table(account(inner, ["kind", "condition"]))
+
+# %%
 whole = endpoints[endpoints["kind"].str.startswith("conversation")]
 met = whole.groupby(["kind", "condition"])["label"].agg(
     numerator=lambda x: int((x == "met").sum()),
@@ -113,7 +131,8 @@ report.rates(met.reset_index())
 # ## Against known changes
 #
 # Scripted facts were changed on purpose, in text: doses, negation, sides, drugs, persons, order,
-# omissions, and formats that change nothing. The label that a change warrants is known.
+# omissions, and formats that change nothing. The label that a change warrants is known; each
+# kind of change is shown with the labels that were right.
 
 # %%
 known = stage.read("gold_facts") if stage.has("gold_facts") else pd.DataFrame()

@@ -27,6 +27,7 @@ import pandas as pd
 import seaborn.objects as so
 
 from aegis import report
+from aegis.accounting import account
 from aegis.engines.judging import ORDERS
 from aegis.engines.qualification import require_qualified
 from aegis.stage import open_stage
@@ -48,7 +49,7 @@ results = stage.map(judge_intentions, items, settings)
 made = edit_tables(tables, items, results, engine.info.name)
 verdicts = stage.write("edit_verdicts", made["edit_verdicts"])
 stage.write("edit_evidence", made["edit_evidence"])
-report.table(verdicts.groupby(["condition", "status"]).size().rename("intentions").reset_index())
+report.table(account(verdicts, ["condition", "order"], "intentions"))
 
 # %% [markdown]
 # ## Outcomes

@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from aegis import claims as build
-from aegis import contrasts, report
+from aegis import clinical_contrasts, contrasts, report
 from aegis.stage import open_stage
 from aegis.tables import CONDITIONS, SCHEMAS
 
@@ -112,6 +112,18 @@ if len(drawn):
     plt.show()
 
 # %% [markdown]
+# Each effect on facts with its bounds and its null control: facts that both arms say word for
+# word alike, and how many of them are labelled differently all the same. A judge that is rules
+# gives the same text the same label in any order and any repetition, by construction.
+
+# %%
+effects = None
+if "fact_verdicts" in judged and stage.has("facts"):
+    told = stage.read("facts"), stage.read("turn_transcripts")
+    effects = clinical_contrasts.effect_table(judged["fact_verdicts"], *told, pairs)
+report.table(effects) if effects is not None else report.say("No judged facts.")
+
+# %% [markdown]
 # ## Bounds and what this study could see
 #
 # The bounds set every unresolved outcome to both extremes; they are no confidence intervals. The
@@ -129,6 +141,10 @@ claims = build.population_claims(*map(stage.read, population))
 claims += lexical.to_dict("records") + build.contrast_claims(table)
 claims += build.word_error_claims(scores, draws, n_draws)
 claims += build.linkage_claims(linkage, stage.read("eligibility"))
+if "fact_verdicts" in judged:
+    claims += clinical_contrasts.fact_claims(judged["fact_verdicts"], draws, n_draws)
+if "edit_verdicts" in judged:
+    claims += clinical_contrasts.edit_claims(judged["edit_verdicts"])
 claims = stage.write("claims", pd.DataFrame(claims))
 report.table(claims.groupby(["unit", "status"]).size().rename("claims").reset_index())
 

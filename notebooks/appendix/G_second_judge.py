@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 
 from aegis import report
+from aegis.accounting import account
 from aegis.engines.judging import ORDERS, RulesJudge
 from aegis.engines.qualification import (
     BLIND,
@@ -86,6 +87,9 @@ items = second_items(tables, sample)
 results = stage.map(judge_recording, items, settings)
 second = stage.write("second_verdicts", second_table(tables, items, results, engine.info.name))
 labels = consensus(second)
+report.table(account(second, ["condition", "order"]))
+
+# %%
 report.table(
     labels.groupby("condition")["label"].value_counts(dropna=False).rename("facts").reset_index()
 )

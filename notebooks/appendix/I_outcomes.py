@@ -20,7 +20,7 @@ run_name: str = "demo"  # the run whose tables are read
 import pandas as pd
 
 from aegis import receipts, report
-from aegis.clinical_contrasts import contradiction_table, fact_bounds, partition
+from aegis.clinical_contrasts import contradiction_table, effect_table, partition
 from aegis.contrasts import RENDERERS
 from aegis.stage import open_stage
 from aegis.work.judge import compare_saved
@@ -48,27 +48,18 @@ pairs = contradiction_table(verdicts)
 report.table(pairs)
 
 # %% [markdown]
-# ## Bounds
+# ## Bounds and null control
 #
-# Uncertain and unobserved labels at both extremes, in percentage points. These are no confidence
-# intervals.
+# Differences in percentage points. The bounds set uncertain and unobserved labels to both
+# extremes and are no confidence intervals. The null control counts facts whose turn, neighbours
+# and question read word for word the same in both arms, and how many of them have another label
+# all the same: what a judge adds of its own. For rules presentation order and repetition cannot
+# matter, by construction; other words elsewhere in the conversation still can.
 
 # %%
-limits = []
-for pair in (RENDERERS, *(("original", name) for name in ("converted", *RENDERERS))):
-    for label in ("preserved", "contradicted"):
-        found = fact_bounds(verdicts, pair, label)
-        limits.append(
-            {
-                "contrast": f"{pair[1]} - {pair[0]}",
-                "label": label,
-                "low": 100 * found.low,
-                "high": 100 * found.high,
-                "unresolved": found.n_unresolved,
-                "facts": found.n_items,
-            }
-        )
-report.table(pd.DataFrame(limits))
+facts, heard = stage.read("facts"), stage.read("turn_transcripts")
+compared_arms = (RENDERERS, *(("original", name) for name in ("converted", *RENDERERS)))
+report.table(effect_table(verdicts, facts, heard, compared_arms))
 
 # %% [markdown]
 # ## I.1 The original audio, heard again
@@ -91,10 +82,10 @@ control = pd.DataFrame(
 report.table(control)
 
 # %% [markdown]
-# ## Null control
+# ## Self-consistency
 #
-# `source_text` is the same text on both sides. For rules its labels do not depend on order or
-# repetition, by construction; what is not preserved there is the judge's own error.
+# `source_text` is the saved source against itself; what is not preserved there is the judge's
+# own error.
 
 # %%
 itself = outcomes[outcomes["condition"] == "source_text"]

@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 
 from aegis import report
+from aegis.accounting import account
 from aegis.contrasts import show
 from aegis.engines.qualification import require_qualified
 from aegis.note_contrasts import note_contrast, source_disagreement
@@ -54,7 +55,7 @@ settings = {"writer": writer, "judge": judge, "model": model, "max_cost": max_co
 # %%
 jobs = note_items(tables)
 notes = stage.write("notes", note_table(jobs, stage.map(write_note, jobs, settings), writer))
-report.table(notes.groupby(["condition", "status"]).size().rename("notes").reset_index())
+report.table(account(notes, ["condition"], "notes"))
 
 # %%
 engine = load_engine("judge", settings, stage.run)
@@ -63,6 +64,9 @@ pairs = pair_items(tables, notes)
 judged = stage.map(judge_pair, pairs, settings)
 verdicts = note_verdict_table(tables["facts"], pairs, judged, engine.info.name)
 verdicts = stage.write("note_verdicts", verdicts)
+report.table(account(verdicts, ["condition"], "judgements"))
+
+# %%
 report.table(
     verdicts.groupby("condition")["label"].value_counts(dropna=False).rename("facts").reset_index()
 )
