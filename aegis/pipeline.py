@@ -95,11 +95,14 @@ STAGES: dict[str, Wiring] = _with_receipts([
     _wiring("12_linkage",
             "recordings turns profiles profile_embeddings voices voice_embeddings assignments converted edits regions"
             " rendered reconstructions timeline", "trials eligibility linkage"),
+    _wiring("I1_repeat",
+            "recordings screening turns edits rendered reconstructions timeline facts actions chronology transcripts"
+            f" turn_transcripts fact_verdicts {_GOLD}", "noise_floor"),
     _wiring("13_contrasts",
             "recordings words turns turn_times screening diarization profiles voices backend_distances assignments"
             " assignment_summary converted mentions substitutions edits regions plan_summary rendered reconstructions"
             " timeline transcripts turn_transcripts lexical_matches transcript_scores trials eligibility linkage"
-            f" {_GOLD} facts? actions? chronology? inventory_summary? fact_verdicts? endpoint_verdicts? edit_verdicts?",
+            f" {_GOLD} facts? actions? chronology? inventory_summary? fact_verdicts? endpoint_verdicts? edit_verdicts? noise_floor?",
             "contrasts claims"),
     _wiring("14_scorecard",
             "recordings words turns screening diarization profiles assignments mentions edits lexical_matches"

@@ -286,6 +286,8 @@ SCHEMAS: dict[str, Schema] = {
                 " covered_s:float?" + _FATE),
         _schema("frontend_measures", "one measure of one recogniser and diarizer", "public",
                 "asr diarizer measure condition", "asr:str diarizer:str" + _MEASURED),
+        _schema("noise_floor", "one endpoint of the original, measured twice", "public", "endpoint",
+                "endpoint:str n_items:int n_differing:int estimate:float? by_construction:bool" + _FATE),
         _schema("panel_ratings", "one reviewer's rating of one excerpt of the listening panel", "public",
                 "reviewer item_id",
                 "reviewer:str item_id:str kind:str condition:str recording_id:str position:int answer:str? plays:int?"

@@ -31,6 +31,7 @@ from aegis import claims as build
 from aegis import clinical_contrasts, contrasts, report
 from aegis.stage import open_stage
 from aegis.tables import CONDITIONS, SCHEMAS
+from aegis.work.repeat import floors
 
 stage = open_stage("13_contrasts", globals())
 report.style()
@@ -73,6 +74,8 @@ report.table(shown.value_counts().rename("intentions").reset_index())
 # Renderer b (whole turn) minus renderer a (infill), and each condition against the original, in
 # conversation-cluster draws. The sign-flip test belongs to the family of two secondary endpoints,
 # whose other member needs the judged facts; its place in the Holm adjustment stays taken.
+# `noise_floor` is what the same endpoint changes by when the original is heard and judged a second
+# time (appendix I.1); a dash where repeating says nothing of it.
 
 # %%
 pairs = [("original", name) for name in CONDITIONS[1:]] + [contrasts.RENDERERS]
@@ -89,7 +92,9 @@ if "edit_verdicts" in judged:
 rows += contrasts.absent_contrasts(missing)
 table = stage.write("contrasts", pd.DataFrame(contrasts.adjust_families(rows)))
 run = table[table["status"] != "not_applicable"]
-points = ["estimate", "ci_low", "ci_high", "equal_conversation"]
+points = ["estimate", "noise_floor", "ci_low", "ci_high", "equal_conversation"]
+noise = stage.read("noise_floor") if stage.has("noise_floor") else None
+run = run.assign(noise_floor=floors(run["endpoint"], noise))
 report.table(
     run.assign(**{name: 100 * run[name] for name in points})[
         ["endpoint", "condition_a", "condition_b", *points, "n_items", "n_clusters", "p", "p_holm"]
