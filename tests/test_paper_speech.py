@@ -1,0 +1,232 @@
+"""The paper's recognisers and diarizers: output forms, recorded replies, a real small model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aegis import engines
+from aegis.engines import SpeakerTurn, Word
+from aegis.engines.paper_speech import (
+    Canary,
+    PaperWhisper,
+    PyannoteDiarizer,
+    Sortformer,
+    annotation_turns,
+    canary_transcript,
+    load_pipeline,
+    parse_sortformer,
+)
+from aegis.errors import EngineUnavailable, ItemError
+from aegis.tables import PROJECT
+
+SILENCE = np.zeros(32000, np.float32)
+SHARED = PROJECT.parent / "shared" / "data" / "fleurs_en_fr"
+
+
+# --- pyannote --------------------------------------------------------------------------------
+
+
+def annotation() -> Any:
+    from pyannote.core import Annotation, Segment
+
+    made = Annotation()
+    made[Segment(2.0, 3.5), "b"] = "SPEAKER_01"
+    made[Segment(0.5, 2.5), "a"] = "SPEAKER_00"
+    made[Segment(4.0, 4.0), "c"] = "SPEAKER_00"
+    return made
+
+
+TURNS = [SpeakerTurn(0.5, 2.5, "SPEAKER_00"), SpeakerTurn(2.0, 3.5, "SPEAKER_01")]
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_both_output_forms_read_alike(version: int) -> None:
+    made = annotation()
+    wrapped = SimpleNamespace(speaker_diarization=made, exclusive_speaker_diarization=None)
+    assert annotation_turns(made if version == 3 else wrapped) == TURNS
+
+
+def test_the_pipeline_gets_arrays_and_the_number_of_speakers() -> None:
+    asked: list[tuple[tuple[int, ...], int, dict[str, int]]] = []
+
+    def pipeline(sound: dict[str, Any], **limits: int) -> Any:
+        asked.append((tuple(sound["waveform"].shape), sound["sample_rate"], limits))
+        return annotation()
+
+    diarizer = PyannoteDiarizer(pipeline, "pyannote-3.1", "r", "MIT", "cpu")
+    assert diarizer.diarize(SILENCE, None) == TURNS
+    diarizer.diarize(SILENCE, 2)
+    assert asked == [((1, 32000), 16000, {}), ((1, 32000), 16000, {"num_speakers": 2})]
+    assert diarizer.diarize(SILENCE[:100], None) == []
+
+
+@pytest.mark.parametrize("keyword", ["token", "use_auth_token"])
+def test_a_token_goes_by_the_librarys_own_word_and_only_where_the_hub_is_allowed(
+    keyword: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyannote.audio
+
+    given: list[str | None] = []
+    namespace: dict[str, Any] = {"given": given}
+    exec(  # two versions of one signature
+        f"def from_pretrained(checkpoint, {keyword}=None):\n"
+        f"    given.append({keyword})\n    return object()",
+        namespace,
+    )
+    stand_in = SimpleNamespace(from_pretrained=namespace["from_pretrained"])
+    monkeypatch.setattr(pyannote.audio, "Pipeline", stand_in)
+    monkeypatch.setenv("HF_TOKEN", "hf_x")
+    monkeypatch.delenv("AEGIS_HUB", raising=False)
+    load_pipeline("here")
+    monkeypatch.setenv("AEGIS_HUB", "1")
+    load_pipeline("here")
+    assert given == [None, "hf_x"]
+
+
+def test_no_pipeline_means_conditions_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    import pyannote.audio
+
+    stand_in = SimpleNamespace(from_pretrained=lambda checkpoint, token=None: None)
+    monkeypatch.setattr(pyannote.audio, "Pipeline", stand_in)
+    with pytest.raises(EngineUnavailable, match="accept the conditions"):
+        load_pipeline("here")
+    assert os.environ["PYANNOTE_METRICS_ENABLED"] == "0"
+
+
+# --- NeMo ------------------------------------------------------------------------------------
+
+
+def test_sortformer_lines_are_sorted_and_may_overlap() -> None:
+    lines = ["0.500 2.500 speaker_0", "4.000 5.000 speaker_0", "2.000 4.500 speaker_1"]
+    assert [(t.start_s, t.end_s, t.speaker) for t in parse_sortformer(lines)] == [
+        (0.5, 2.5, "speaker_0"), (2.0, 4.5, "speaker_1"), (4.0, 5.0, "speaker_0"),
+    ]  # fmt: skip
+    assert parse_sortformer(["1.0 1.0 speaker_0"]) == []
+    with pytest.raises(ItemError, match="a line of 2 fields"):
+        parse_sortformer(["0.5 speaker_0"])
+
+
+class Recorded:
+    def __init__(self, reply: dict[str, Any]) -> None:
+        self.reply, self.calls = reply, []  # type: tuple[dict[str, Any], list[Any]]
+
+    def call(self, call: str, values: Any, arrays: Any) -> Any:
+        self.calls.append((call, values))
+        return self.reply, {}
+
+
+def test_sortformer_refuses_what_it_cannot_do() -> None:
+    worker: Any = Recorded({"lines": ["0.0 1.0 speaker_0"]})
+    diarizer = Sortformer(worker)
+    assert diarizer.diarize(SILENCE, 4) == [SpeakerTurn(0.0, 1.0, "speaker_0")]
+    with pytest.raises(ItemError, match="unsupported: 5 speakers"):
+        diarizer.diarize(SILENCE, 5)
+    with pytest.raises(ItemError, match="unsupported: 800 s"):
+        diarizer.diarize(np.zeros(800 * 16000, np.float32), None)
+    assert len(worker.calls) == 1
+
+
+REPLY = {
+    "text": "Hello Doris. How are you?",
+    "words": [["Hello", 0.1, 0.4], ["Doris.", 0.5, 0.9], ["How", 1.5, 1.6], ["are", -1, -1],
+              ["you?", 1.8, 2.0]],
+    "segments": [["Hello Doris.", 0.1, 0.9], ["How are you?", 1.5, 2.0]],
+}  # fmt: skip
+SPEECH = ((0.0, 2.1),)
+
+
+def test_canary_words_go_to_their_segments_and_unaligned_ones_have_no_time() -> None:
+    found = canary_transcript(REPLY, "en", SPEECH, as_paper=False)
+    assert [len(segment.words) for segment in found.segments] == [2, 3]
+    assert found.segments[1].words[1] == Word("are", None, None)
+    assert found.segments[0].words[1] == Word("Doris.", 0.5, 0.9)
+
+
+def test_canary_as_the_paper_met_it_has_no_word_times() -> None:
+    found = canary_transcript(REPLY, "en", SPEECH, as_paper=True)
+    words = [word for segment in found.segments for word in segment.words]
+    assert [word.text for word in words] == REPLY["text"].split()
+    assert all(word.start_s is None for word in words)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"segments": []}, {"words": []}, {"segments": [["Hello", 0.1, 0.4]]}],
+    ids=["no segments", "no words", "segments that disagree"],
+)
+def test_canary_keeps_all_words_whatever_is_missing(change: dict[str, Any]) -> None:
+    found = canary_transcript(REPLY | change, "en", SPEECH, as_paper=False)
+    words = [word.text for segment in found.segments for word in segment.words]
+    assert words == REPLY["text"].split()
+
+
+def test_canary_needs_a_language_and_hears_silence_without_asking() -> None:
+    worker: Any = Recorded(REPLY)
+    canary = Canary(worker=worker)
+    with pytest.raises(ItemError, match="needs the recording's language"):
+        canary.transcribe(SILENCE, None)
+    assert canary.transcribe(SILENCE, "en").segments == ()
+    assert worker.calls == []
+
+
+# --- Whisper ---------------------------------------------------------------------------------
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("batched", [False, True])
+def test_the_papers_settings_on_a_smaller_real_model(
+    batched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whisper base behind the adapter of large-v3: words with times, in order, twice the same."""
+    import soundfile as sf
+
+    from aegis.audio import resample
+    from aegis.weights import model_dir
+
+    clips = sorted(SHARED.glob("fleurs-en-*.ogg"))
+    if not clips:
+        pytest.skip("no clip here")
+    samples, rate = sf.read(clips[0], dtype="float32")
+    sound = resample(samples, rate)
+    engine = PaperWhisper("whisper-base", model_dir("whisper-base"), "cpu", batched)
+    assert engine.info.name == ("whisper-base-batched" if batched else "whisper-base")
+    first = engine.transcribe(sound, None)
+    assert first == engine.transcribe(sound, None)
+    assert first.language == "en"
+    words = [word for segment in first.segments for word in segment.words]
+    text = clips[0].with_suffix(".txt").read_text("utf-8").casefold()
+    shared = {word.text.strip(".,").casefold() for word in words} & set(text.split())
+    assert len(shared) > len(set(text.split())) / 2
+    starts = [word.start_s or 0.0 for word in words]
+    assert starts == sorted(starts)
+    assert max(word.end_s or 0.0 for word in words) <= sound.size / 16000 + 0.1
+    assert engine.transcribe(SILENCE, None).segments == ()
+
+
+def test_a_missing_tokenizer_is_never_fetched(tmp_path: Path) -> None:
+    with pytest.raises(EngineUnavailable, match=r"no tokenizer\.json"):
+        PaperWhisper("whisper-large-v3", tmp_path, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("role", "name"),
+    [("transcriber", "whisper-large-v3"), ("diarizer", "pyannote-3.1"), ("converter", "seed-vc"),
+     ("renderer", "f5-tts"), ("renderer", "voicecraft"), ("diarizer", "sortformer"),
+     ("transcriber", "canary")],
+)  # fmt: skip
+def test_without_a_card_nothing_moves_to_the_cpu_silently(
+    role: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    monkeypatch.delenv("AEGIS_DEVICE", raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(EngineUnavailable, match=r"no CUDA device; AEGIS_DEVICE=cpu"):
+        engines.load(role, name)
