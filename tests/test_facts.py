@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import glob
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,7 +16,6 @@ from aegis.clinical_truth import (
     perturbed_cases,
     score_extraction,
 )
-from aegis.comparison import compare, read_conversation, read_statement
 from aegis.engines.judging import ORDERS, RulesJudge
 from aegis.facts import extract_inventory, guess_roles
 from aegis.inventory import SourceTurn, inventory_sha256
@@ -27,9 +24,6 @@ from aegis.note_contrasts import note_contrast, source_disagreement
 from aegis.perturb import KINDS, perturb, perturb_fact, template_cases
 from aegis.second_judge import consensus, sample_facts
 from aegis.statements import answer_polarity, read_sentences, read_tokens
-from aegis.tables import PROJECT
-
-DATA = PROJECT.parent / "shared" / "data"
 
 
 def slots(text: str, language: str = "en") -> set[tuple[str, str, bool]]:
@@ -343,67 +337,6 @@ def test_sample_takes_equal_strata() -> None:
     )
     counts = sample_facts(facts, 50, 1)["importance"].value_counts().to_dict()
     assert counts == {"critical": 10, "major": 20, "minor": 20}
-
-
-# --- real talk -------------------------------------------------------------------------
-
-
-def textgrid(path: Path) -> list[tuple[float, str]]:
-    text = path.read_text(encoding="utf-8", errors="replace")
-    found = re.findall(r'xmin = ([\d.]+)\s+xmax = [\d.]+\s+text = "(.*?)"\s*\n', text)
-    return [
-        (float(at), re.sub(r"<[^>]*>", "", said).strip()) for at, said in found if said.strip()
-    ]
-
-
-@pytest.mark.skipif(
-    not (DATA / "primock57").exists(), reason="PriMock57 transcripts are not at hand"
-)
-def test_real_consultations_keep_their_own_facts() -> None:
-    kept = total = 0
-    for name in sorted(glob.glob(str(DATA / "primock57" / "transcripts" / "*_doctor.TextGrid")))[
-        :5
-    ]:
-        both = [(at, "S1", said) for at, said in textgrid(Path(name))]
-        both += [
-            (at, "S2", said) for at, said in textgrid(Path(name.replace("_doctor", "_patient")))
-        ]
-        said = [SourceTurn(str(i), who, text) for i, (_, who, text) in enumerate(sorted(both))]
-        facts = extract_inventory(said, "en").facts
-        talk = read_conversation(tuple(t.text for t in said), "en")
-        for fact in facts:
-            statement = read_statement(
-                talk, fact.turn_index, fact.evidence, fact.question is not None
-            )
-            kept += compare(statement, talk).label == "preserved"
-        total += len(facts)
-    assert total > 100 and kept / total >= 0.98
-
-
-ACI = DATA / "aci_bench" / "data" / "challenge_data" / "valid.csv"
-
-
-@pytest.mark.skipif(not ACI.exists(), reason="ACI-Bench dialogues are not at hand")
-def test_notes_of_real_dialogues_hold_their_facts() -> None:
-    from aegis.engines.judging import Claim, Said
-    from aegis.engines.notes import NoteCase, RulesNoteWriter, judge_notes_by_rules
-
-    kept = total = 0
-    for dialogue in pd.read_csv(ACI)["dialogue"].head(3):
-        lines = re.findall(r"\[(doctor|patient)\] (.*?)(?=\n\[|$)", dialogue, re.S)
-        said = tuple(Said(who, " ".join(text.split())) for who, text in lines)
-        note = RulesNoteWriter().write("aci/x", said, "en").lines
-        assert note
-        source = [SourceTurn(str(i), turn.speaker, turn.text) for i, turn in enumerate(said)]
-        claims = tuple(
-            Claim(str(i), f.text, f.evidence, f.turn_index, f.question is not None)
-            for i, f in enumerate(extract_inventory(source, "en").facts)
-        )
-        found = judge_notes_by_rules(NoteCase("c", "en", said, note, note, claims))
-        kept += sum(verdict.label == "preserved" for verdict in found.verdicts)
-        total += len(claims)
-        assert found.unsupported == ()
-    assert total > 50 and kept / total >= 0.85
 
 
 def test_sentences_cover_the_text() -> None:
