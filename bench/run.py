@@ -32,7 +32,7 @@ from aegis.receipts import read_receipt
 from aegis.tables import PROJECT, Run, open_run
 
 HERE = Path(__file__).resolve().parent
-EXTRAS = ("bench_asr", "bench_assignment", "bench_detection")
+EXTRAS = ("bench_asr", "bench_assignment", "bench_chat", "bench_detection")
 """Modules beside this file: ``measure(run_name)`` returns a flat dict of numbers, or
 ``main()`` prints one JSON line with ``bench`` and ``seconds``."""
 AIMS = {
@@ -42,6 +42,7 @@ AIMS = {
     "wall_minutes": 25.0,
     "asr_over_bare": 1.15,
     "assignment_s": 10.0,
+    "chat_memory_growth_mb": 20.0,
     "detector_s_per_1000_words": 1.0,
 }
 """Each value should be at most this."""
