@@ -3,17 +3,21 @@ PARAMS ?= params/demo.yaml
 AEGIS := .venv/bin/aegis
 STAMP := .venv/.stamp
 
-.PHONY: help study test lint bench render lab clean
+.PHONY: help study experiments test lint bench render lab clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this help
-	@grep -hE '^[a-z.]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z.]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 study: $(STAMP)  ## Everything: environment, weights, the demo study, the site
 	@scripts/system_packages.sh
 	@$(AEGIS) fetch $(PARAMS)
 	@$(AEGIS) run $(PARAMS)
 	@$(AEGIS) render --run $(basename $(notdir $(PARAMS)))
+
+experiments: $(STAMP)  ## What appendices D, E, M and N compute on top of the demo study
+	@$(AEGIS) run params/experiments.yaml
+	@$(AEGIS) render --run demo
 
 test: $(STAMP)  ## Linters, types, layers and the whole test suite
 	@scripts/system_packages.sh test

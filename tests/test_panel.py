@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from aegis import panel
 from aegis.audio import write_wav
+from aegis.cli import app
 from aegis.panel import PanelError
 from aegis.tables import SCHEMAS, Run, empty_table
 
@@ -296,3 +298,23 @@ def test_agreement_is_the_share_of_agreeing_pairs() -> None:
     table = panel.item_agreement(ratings).set_index("item_id")
     assert table.loc["a", "agreement"] == pytest.approx(3 / 6)  # 3 of the 6 pairs agree
     assert pd.isna(table.loc["b", "agreement"])
+
+
+def test_the_commands_build_and_read(run: Run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("AEGIS_RUNS", str(run.root.parent))
+    shutil.rmtree(run.secret / "panel", ignore_errors=True)
+
+    def aegis(*arguments: str) -> tuple[int, str]:
+        found = CliRunner().invoke(app, ["panel", *arguments, "--run", "toy"])
+        return found.exit_code, found.stdout + found.stderr
+
+    assert aegis("read", str(tmp_path / "none.json")) == (
+        1, "aegis: run 'toy' has no panel; `aegis panel build` makes one\n"
+    )  # fmt: skip
+    code, shown = aegis("build", "--reviewers", "2", "--items", "4")
+    assert code == 0
+    assert "clinical, renderer_a: 2 items" in shown and "2 pages in" in shown
+    path = saved(tmp_path, "one.json", answers(run, "reviewer-1", best))
+    code, shown = aegis("read", str(path))
+    assert code == 0 and "8 of 16 planned ratings are there" in shown
+    assert "| clinical | renderer_b |" in shown

@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 from conftest import Toy
 from toy_study import tables_of
+from typer.testing import CliRunner
 
 from aegis import pipeline
+from aegis.cli import app
 from aegis.errors import ParamError, StageFailed
 from aegis.sweep import Axis, grid, make_setting, parse_axes, run_grid, run_variant, share
 from aegis.sweep import variant_run as variant_place
@@ -132,3 +134,18 @@ def test_a_grid_gives_one_tidy_table_and_a_plot(done: Toy) -> None:
     assert set(table["setting"]) == settings
     place = variant_place(done.open(), folder.name, grid(axes)[0][0])
     assert place.secret.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_command_says_what_it_ran_and_what_is_wrong(done: Toy) -> None:
+    def aegis(*arguments: str) -> tuple[int, str]:
+        found = CliRunner().invoke(app, ["sweep", str(done.params), *arguments])
+        return found.exit_code, found.stdout + found.stderr
+
+    code, shown = aegis("00_corpora.n_items=4", "--until", "01", "--cluster", done.scheduler)
+    assert code == 0
+    assert "1/1 n-items-4" in shown and "nothing run" in shown
+    assert "results.csv" in shown
+    code, shown = aegis("00_corpora.n_items=4", "--run", "none")
+    assert code == 1 and "no folder" in shown
+    code, shown = aegis("00_corpora.n_item=4")
+    assert code == 1 and "did you mean 'n_items'" in shown
