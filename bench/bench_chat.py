@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import multiprocessing
+import subprocess
 import sys
 import tempfile
 import time
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +41,8 @@ class Reply(BaseModel):
     items: list[Item]
 
 
-def serve(pipe: Connection) -> None:
-    """Answer until killed; the port, then the most requests held at once, go to the pipe."""
+def serve() -> None:
+    """Answer until a line comes in; print the port, then the most requests held at once."""
     held = {"now": 0, "most": 0}
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -67,12 +66,9 @@ def serve(pipe: Connection) -> None:
 
     async def main() -> None:
         server = await asyncio.start_server(guarded(answer), "127.0.0.1", 0, backlog=256)
-        pipe.send(server.sockets[0].getsockname()[1])
-        while True:
-            await asyncio.sleep(0.05)
-            if pipe.poll():
-                pipe.recv()
-                pipe.send(held["most"])
+        print(server.sockets[0].getsockname()[1], flush=True)
+        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
+        print(held["most"], flush=True)
 
     asyncio.run(main())
 
@@ -102,17 +98,25 @@ def completion() -> dict[str, Any]:
 def measure(run_name: str = "", n_requests: int = 4000) -> dict[str, float]:
     """Ask in portions as a stage does; ``run_name`` is not used."""
     del run_name
-    own, other = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(other,), daemon=True)
-    server.start()
+    command = [sys.executable, __file__, "serve"]
+    server = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert server.stdin is not None and server.stdout is not None
     try:
+        port = server.stdout.readline().strip()
         with tempfile.TemporaryDirectory() as folder:
-            model = ChatModel("local", "r", "none", base_url=f"http://127.0.0.1:{own.recv()}/v1")
+            model = ChatModel("local", "r", "none", base_url=f"http://127.0.0.1:{port}/v1")
             client = ChatClient(model, Path(folder), concurrency=IN_FLIGHT)
             first, memory = _ask_all(client, n_requests)
             again, _ = _ask_all(client, n_requests)
-        own.send("most")
-        most = own.recv()
+        server.stdin.write("most\n")
+        server.stdin.flush()
+        most = int(server.stdout.readline())
     finally:
         server.kill()
     quarter, end = memory[len(memory) // 4], memory[-1]
@@ -140,5 +144,8 @@ def _ask_all(client: ChatClient, n: int) -> tuple[float, list[float]]:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["serve"]:
+        serve()
+        sys.exit()
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
     print(json.dumps({"bench": "chat", **measure(n_requests=count)}))
