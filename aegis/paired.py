@@ -88,7 +88,8 @@ def word_error_effect(
     """Corpus word error rate; tables are ``transcript_scores``."""
     both = _both(first, other, condition, name)
     (row,) = word_error_contrasts(both, [(FIRST, name)], reference, draws, n_draws)
-    return row | {"endpoint": f"word errors against {reference}, {condition}"}
+    endpoint = f"word errors against {reference}, {condition}"
+    return row | {"endpoint": endpoint, "contrast_id": f"{endpoint}: {name} - {FIRST}"}
 
 
 def effects(
