@@ -228,6 +228,33 @@ def verify(run: RunName = None) -> None:
 
 
 @_command
+def release(
+    run: Annotated[str, typer.Argument(help="Name of the run.")],
+    out: Annotated[Path, typer.Option(help="Folder for the archive and its datasheet.")],
+    with_audio: Annotated[bool, typer.Option(help="Add de-identified sound.")] = False,
+    condition: Annotated[
+        list[str] | None, typer.Option(help="Only this condition; may be repeated.")
+    ] = None,
+    card: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="Card of your own recordings.")
+    ] = None,
+    accept: Annotated[
+        str | None, typer.Option(metavar="REASON", help="Release in spite of the findings.")
+    ] = None,
+) -> None:
+    """Pack a run's evidence, and with --with-audio its de-identified sound."""
+    from aegis.pipeline import locked
+    from aegis.release import RELEASABLE, build_release, find_blockers
+
+    opened, conditions = _open(run), tuple(condition or RELEASABLE)
+    with locked(opened):
+        for blocker in find_blockers(opened, conditions):
+            typer.echo(str(blocker))
+        archive = build_release(opened, out, conditions, with_audio, accept, card)
+    typer.echo(f"released: {archive}")
+
+
+@_command
 def render(
     run: RunName = None,
     output: Annotated[Path | None, typer.Option(help="Default: _site.")] = None,

@@ -67,6 +67,7 @@ class CorpusCard:
 
     ``urls`` maps a role of the checksum list (or ``file``, or ``archive``: a JSON record that
     lists zip archives) to an address with ``{path}``; without it nothing can be fetched.
+    ``release_audio`` says that its de-identified sound may be handed on.
     """
 
     name: str
@@ -79,6 +80,7 @@ class CorpusCard:
     content: str
     stems_public: bool
     revision_full: bool = True
+    release_audio: bool = False
     licence_url: str = ""
     citation: str = ""
     notes: str = ""
@@ -133,6 +135,7 @@ def read_card(name: str, folder: Path = MANIFESTS) -> CorpusCard:
 _KINDS: dict[str, type] = {
     "languages": list, "voices": list, "counts": dict, "stems_public": bool, "revision_full": bool,
     "urls": dict,
+    "release_audio": bool,
 }  # fmt: skip
 
 

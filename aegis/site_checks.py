@@ -8,19 +8,15 @@ Functions: :func:`parse_site`, :func:`check_links`, :func:`check_publishable`.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import pandas as pd
-
+from aegis import privacy
 from aegis.errors import AegisError
-from aegis.tables import PROJECT, Run, empty_table
-
-_SHINGLE_WORDS = 6
+from aegis.tables import PROJECT, Run
 
 
 class SiteError(AegisError):
@@ -81,17 +77,14 @@ def check_links(pages: Pages) -> None:
         raise SiteError(f"site: {len(broken)} broken links, e.g. {'; '.join(broken[:3])}")
 
 
-_KEY = re.compile(r"\b(?:sk-[A-Za-z0-9_-]{20,}|hf_[A-Za-z0-9]{20,})\b")
-
-
 def check_publishable(
     folder: Path, pages: Pages, run: Run, shown: frozenset[str] = frozenset()
 ) -> None:
     """Refuse a site that holds originals, file names, machine paths or keys.
 
-    Pages, the search index and the CSV downloads are read. Looks for: the project's and the
-    home folder, API keys, original file names, detected identifiers that hold a digit or two
-    words, and any six words in a row of a source turn.
+    Pages, their source, the search index and the CSV downloads are read. Looks for: the
+    project's and the home folder, API keys, and what :mod:`aegis.privacy` finds, whatever its
+    encoding: original file names, detected identifiers, six words in a row of a source turn.
 
     Parameters
     ----------
@@ -100,9 +93,7 @@ def check_publishable(
     """
     everything, others = _Secrets.of(run, frozenset()), _Secrets.of(run, shown)
     # What comes from the repository alone cannot hold a run's words, only look like them.
-    places = _Secrets(
-        {k: v for k, v in everything.needles.items() if v == "a machine path"}, set()
-    )
+    places = _Secrets(privacy.build_finder(_places(run)), set())
     repository = {page.name for page in folder.glob("docs/*.html")}
     found = []
     for name, text in _texts(folder, pages):
@@ -117,7 +108,8 @@ def check_publishable(
 def _texts(folder: Path, pages: Pages) -> Iterator[tuple[str, str]]:
     """(file name, text) of all that a reader or a crawler sees."""
     for page, parsed in pages.items():
-        yield page.name, "".join(parsed.text)
+        yield page.name, " ".join("".join(parsed.text).split())
+        yield page.name, page.read_text(encoding="utf-8")
     for table in sorted(folder.rglob("*.csv")):
         yield table.name, table.read_text(encoding="utf-8")
     index = folder / "search.json"
@@ -130,53 +122,22 @@ def _texts(folder: Path, pages: Pages) -> Iterator[tuple[str, str]]:
 class _Secrets:
     """What must not be found, less what belongs to recordings that may be shown."""
 
-    needles: dict[str, str]
+    finder: privacy.Finder
     shingles: set[str]
 
     @classmethod
     def of(cls, run: Run, shown: frozenset[str]) -> _Secrets:
-        needles = {str(PROJECT): "a machine path", str(run.root): "a machine path"}
-        if str(Path.home()) not in ("/", "/root"):
-            needles[str(Path.home())] = "a machine path"
-        return cls(needles | _secret_texts(run, shown), _source_shingles(run, shown))
+        needles = _places(run) | privacy.needles_of(run, shown)
+        return cls(privacy.build_finder(needles), privacy.source_shingles(run, shown))
 
     def found_in(self, text: str) -> list[str]:
-        text = " ".join(text.split())
-        found = [kind for needle, kind in self.needles.items() if needle in text]
-        found += ["a key"] if _KEY.search(text) else []
-        if self.shingles and self.shingles & _shingles(text):
-            found.append("words of a source turn")
-        return found
+        found = self.finder.find(text)
+        found |= {"a key"} if privacy.KEY.search(text) else set()
+        found |= {"words of a source turn"} if self.shingles & privacy.shingles(text) else set()
+        return sorted(found)
 
 
-def _rows(run: Run, name: str, shown: frozenset[str]) -> pd.DataFrame:
-    """A table's rows about recordings that may not be shown; empty when there is none."""
-    if not run.has(name):
-        return empty_table(name)
-    table = run.read(name)
-    return table[~table["recording_id"].isin(shown)]
-
-
-def _secret_texts(run: Run, shown: frozenset[str]) -> dict[str, str]:
-    needles: dict[str, str] = {}
-    files = _rows(run, "file_map", frozenset())
-    recordings = set(files["recording_id"].str.split("/").str[-1])
-    for name in files["file"]:
-        if len(Path(name).stem) >= 4 and Path(name).stem not in recordings:
-            needles[Path(name).name] = "an original file name"
-    for text in _rows(run, "mentions", shown)["text"].dropna().unique():
-        if len(text) >= 6 and (any(c.isdigit() for c in text) or len(text.split()) >= 2):
-            needles[" ".join(text.split())] = "a detected identifier"
-    return needles
-
-
-def _source_shingles(run: Run, shown: frozenset[str]) -> set[str]:
-    texts = _rows(run, "turns", shown)["text"].dropna()
-    return set().union(*(_shingles(text) for text in texts), set())
-
-
-def _shingles(text: str) -> set[str]:
-    words = re.findall(r"\w+", text.lower())
-    return {
-        " ".join(words[i : i + _SHINGLE_WORDS]) for i in range(len(words) - _SHINGLE_WORDS + 1)
-    }
+def _places(run: Run) -> dict[str, str]:
+    paths = [str(PROJECT), str(run.root)]
+    paths += [str(Path.home())] if str(Path.home()) not in ("/", "/root") else []
+    return dict.fromkeys(paths, "a machine path")
