@@ -77,13 +77,18 @@ def run(
         str | None, typer.Option(help="A running Dask scheduler, tcp://host:port.")
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Default: one a core.")] = None,
+    turns: Annotated[
+        Path | None,
+        typer.Option(help="RTTM, TextGrid, SRT or WebVTT: a file, or a folder of them."),
+    ] = None,
 ) -> None:
     """Run the stages of a profile that are not up to date."""
     from aegis import pipeline
 
     if only and start:
         raise ParamError("--only and --from exclude each other")
-    study = pipeline.load_study(params, param or [])
+    given = [f"01_transcribe.given_turns={turns.resolve()}"] if turns else []
+    study = pipeline.load_study(params, [*given, *(param or [])])
     outcomes = pipeline.run_study(study, run, only, start, force, cluster, workers)
     _summarise(outcomes)
 
@@ -205,6 +210,23 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+@_command
+def export(
+    format: Annotated[str, typer.Argument(help="rttm, textgrid, webvtt, stm or lhotse.")],
+    output: Annotated[Path, typer.Argument(help="Folder to write to.")],
+    run: RunName = None,
+    condition: Annotated[str, typer.Option(help="original, converted, renderer_a, ...")] = (
+        "original"
+    ),
+    secret: Annotated[bool, typer.Option(help="Allow a format that holds words.")] = False,
+) -> None:
+    """Write the turns of a run for other tools."""
+    from aegis.exports import export_turns
+
+    written = export_turns(_open(run), format, output, condition, secret)
+    typer.echo(f"{len(written)} files in {output}")
 
 
 @_command

@@ -66,7 +66,7 @@ _GOLD_PLANS = "gold_actions? gold_chronology?"
 # fmt: off
 STAGES: dict[str, Wiring] = _with_receipts([
     _wiring("00_corpora", "", f"recordings file_map {_GOLD} {_GOLD_PLANS}"),
-    _wiring("01_transcribe", f"recordings {_GOLD}", "words turns turn_times screening diarization"),
+    _wiring("01_transcribe", f"recordings file_map {_GOLD}", "words turns turn_times screening diarization"),
     _wiring("02_profiles", f"recordings turns screening {_GOLD}",
             "profiles profile_embeddings voices voice_embeddings backend_distances"),
     _wiring("03_assign_voices", "recordings profiles profile_embeddings voices voice_embeddings backend_distances",

@@ -13,6 +13,10 @@
 # split. Speech that voice activity finds and no turn covers has not been screened for
 # identifiers; its seconds are counted. Recordings with a speaker in each channel need no
 # diarization. The paper transcribes with faster-whisper large-v3 and diarizes with pyannote 3.1.
+#
+# Who has transcripts can bring them along: turns with words (TextGrid, SRT, WebVTT) replace
+# recognition, turns without (RTTM) diarization. Given words have no times of their own, so the
+# infill renderer, which needs them, refuses such edits.
 
 # %% tags=["parameters"]
 run_name: str = "demo"  # the run whose tables are read and written
@@ -22,14 +26,17 @@ known_speakers: bool = True  # use the declared number of speakers where there i
 longest_turn_s: float = 11.0  # longer turns are divided at sentence ends
 turn_pause_s: float = 1.5  # a pause that ends a turn
 max_uncovered_share: float = 0.1  # of the speech; above it a recording is not screened
+given_turns: str = ""  # file or folder of turns that replace recognition, by the files' names
 
 # %%
 import pandas as pd
 import seaborn.objects as so
 
 from aegis import report
+from aegis.given import match_given
 from aegis.speaker_scores import score_diarization
 from aegis.stage import open_stage
+from aegis.tables import PROJECT
 from aegis.work.speech import transcribe_recording, transcription_items, transcription_tables
 
 stage = open_stage("01_transcribe", globals())
@@ -42,8 +49,11 @@ settings = {
     "longest_turn_s": longest_turn_s,
     "turn_pause_s": turn_pause_s,
 }
-recordings = stage.read("recordings")
-items = transcription_items(recordings, known_speakers)
+recordings, given = stage.read("recordings"), None
+if given_turns:
+    names = stage.read("file_map")[["recording_id", "file"]].itertuples(index=False)
+    given = match_given(PROJECT / given_turns, names)
+items = transcription_items(recordings, known_speakers, given)
 results = stage.map(transcribe_recording, items, settings)
 tables = {
     name: stage.write(name, table)

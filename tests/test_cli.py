@@ -19,6 +19,7 @@ from aegis.tables import PROJECT, Run
 
 COMMANDS = (
     "run", "status", "table", "verify", "render", "fetch", "lab", "doctor", "clean", "engine",
+    "export",
 )  # fmt: skip
 
 

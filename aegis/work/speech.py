@@ -10,14 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from aegis import engines
-from aegis.audio import SAMPLE_RATE_HZ, Signal, read_wav
-from aegis.engines import Transcript
+from aegis.audio import SAMPLE_RATE_HZ, Signal, cut, read_wav
+from aegis.engines import SpeakerTurn, Transcript
+from aegis.engines.activity import find_speech, voice_probabilities
+from aegis.errors import ItemError, ManifestError
+from aegis.given import GivenTurn, read_given
 from aegis.tables import SCHEMAS, Run, empty_table
 from aegis.turns import (
     Stretch,
@@ -33,6 +38,8 @@ from aegis.words import HeardWord, covered_seconds, read_words
 
 Item = dict[str, Any]
 NO_SPEECH = "no speech found"
+GIVEN = "given"
+"""Stands for the recogniser or diarizer where turns were brought along."""
 BLEED_DB = 12.0
 
 
@@ -46,11 +53,24 @@ class _Channel:
     turns: list[Turn]
 
 
-def transcription_items(recordings: pd.DataFrame, known_speakers: bool) -> list[Item]:
-    """One item a usable recording, long ones first to start."""
+def transcription_items(
+    recordings: pd.DataFrame,
+    known_speakers: bool,
+    given: Mapping[str, tuple[Path, str]] | None = None,
+) -> list[Item]:
+    """One item a usable recording, long ones first to start.
+
+    ``given`` names the file of turns of each recording that has one
+    (:func:`aegis.given.match_given`); where it is not None, the others fail.
+    """
     items = []
     for row in recordings[recordings["status"] == "ok"].to_dict("records"):
         declared = row["n_speakers_declared"] if known_speakers else None
+        own: Item = {}
+        if given is not None:
+            path, name = given.get(row["recording_id"], (None, ""))
+            digest = "" if path is None else sha256(path.read_bytes()).hexdigest()
+            own = {"given": {"path": str(path or ""), "name": name, "sha256": digest}}
         items.append(
             {
                 "id": row["recording_id"],
@@ -60,6 +80,7 @@ def transcription_items(recordings: pd.DataFrame, known_speakers: bool) -> list[
                 "n_speakers": int(declared) if declared and not pd.isna(declared) else None,
                 "cost": float(row["duration_s"]),
             }
+            | own
         )
     return items
 
@@ -70,7 +91,9 @@ def transcribe_recording(item: Item, settings: Item, run: Run) -> Item:
     Parameters
     ----------
     item
-        ``id sha256 layout language n_speakers`` (see :func:`transcription_items`).
+        ``id sha256 layout language n_speakers`` (see :func:`transcription_items`); with
+        ``given``, a file of turns: one with words replaces recognition and diarization, one
+        without words (RTTM) diarization only.
     settings
         ``asr diarizer longest_turn_s turn_pause_s``.
 
@@ -82,26 +105,92 @@ def transcribe_recording(item: Item, settings: Item, run: Run) -> Item:
     samples = read_wav(run.original_path(item["id"]))
     duration_s = samples.shape[-1] / SAMPLE_RATE_HZ
     automatic: list[Stretch] = []
+    given = _read_turns(item)
+    if given and given[0].text is not None:
+        channels = _take_turns(samples, given, item)
+        return _rows(item, channels, automatic, duration_s) | {"asr": GIVEN, "diarizer": GIVEN}
     if samples.ndim == 2 and item["layout"] == "speaker_per_channel":
+        if given:
+            raise ItemError("each channel is one speaker's, so an RTTM file says nothing more")
         channels = _listen_to_channels(samples, item, settings)
         automatic = [stretch for channel in channels for stretch in channel.stretches]
     else:
         mono = samples if samples.ndim == 1 else samples.mean(axis=0, dtype=np.float32)
-        channel, automatic = _listen_to_speakers(mono, item, settings)
+        channel, automatic = _listen_to_speakers(mono, item, settings, given)
         channels = [channel]
-    return _rows(item, channels, automatic, duration_s)
+    engine_names = {"diarizer": GIVEN} if given else {}
+    return _rows(item, channels, automatic, duration_s) | engine_names
+
+
+def _read_turns(item: Item) -> list[GivenTurn]:
+    """The turns that were brought along for this recording; empty where none are asked for."""
+    if "given" not in item:
+        return []
+    if not item["given"]["path"]:
+        raise ItemError("no file of turns has the name of this recording")
+    try:
+        return read_given(Path(item["given"]["path"]), item["given"]["name"])
+    except ManifestError as error:
+        # The message would hold the file's name, which may identify somebody.
+        raise ItemError(str(error).replace(Path(item["given"]["path"]).name, "turns")) from error
+
+
+def _take_turns(samples: Signal, given: Sequence[GivenTurn], item: Item) -> list[_Channel]:
+    """Turns with words as they were given; their words have no times.
+
+    Where each channel is one speaker's, a turn belongs to its loudest channel.
+    """
+    if not item["language"]:
+        raise ItemError("given turns need the parameter language of 00_corpora")
+    rows = np.atleast_2d(samples)
+    if item["layout"] != "speaker_per_channel":
+        rows = rows.mean(axis=0, keepdims=True, dtype=np.float32)
+    duration_s = rows.shape[1] / SAMPLE_RATE_HZ
+    placed = check_stretches([Stretch(t.start_s, t.end_s, t.speaker) for t in given], duration_s)
+    loudest = [_loudest_channel(rows, stretch) for stretch in placed]
+    channels = []
+    for number, own in enumerate(rows):
+        with engines.engine_time():
+            speech = find_speech(voice_probabilities(own), duration_s)
+        words: list[HeardWord] = []
+        turns: list[Turn] = []
+        stretches: list[Stretch] = []
+        for turn, stretch, channel in zip(given, placed, loudest, strict=True):
+            spoken = (turn.text or "").split()
+            if channel != number or not spoken:
+                continue
+            first = len(words)
+            words += [
+                HeardWord(text, None, None, None, number, len(turns), False, stretch.speaker)
+                for text in spoken
+            ]
+            places = tuple(range(first, len(words)))
+            turns.append(Turn(stretch.speaker, number, stretch.start_s, stretch.end_s, places))
+            stretches.append(stretch)
+        transcript = Transcript(item["language"], 1.0, (), tuple(speech))
+        channels.append(_Channel(transcript, words, stretches, turns))
+    return channels
+
+
+def _loudest_channel(rows: Signal, stretch: Stretch) -> int:
+    piece = cut(rows, stretch.start_s, stretch.end_s)
+    return int(np.square(piece, dtype=np.float64).sum(axis=1).argmax())
 
 
 def _listen_to_speakers(
-    samples: Signal, item: Item, settings: Item
+    samples: Signal, item: Item, settings: Item, given: Sequence[GivenTurn] = ()
 ) -> tuple[_Channel, list[Stretch]]:
     """One channel of several speakers; beside it what the diarizer finds by itself."""
     transcript = _transcribe(samples, item["language"], settings)
     duration_s = samples.size / SAMPLE_RATE_HZ
-    diarizer = engines.load("diarizer", settings["diarizer"])
-    with engines.engine_time():
-        found = diarizer.diarize(samples, item["n_speakers"])
-        free = diarizer.diarize(samples, None) if item["n_speakers"] else found
+    if given:
+        found = [SpeakerTurn(turn.start_s, turn.end_s, turn.speaker) for turn in given]
+        free: list[SpeakerTurn] = []
+    else:
+        diarizer = engines.load("diarizer", settings["diarizer"])
+        with engines.engine_time():
+            found = diarizer.diarize(samples, item["n_speakers"])
+            free = diarizer.diarize(samples, None) if item["n_speakers"] else found
     stretches, automatic = (
         check_stretches([Stretch(t.start_s, t.end_s, t.speaker) for t in turns], duration_s)
         for turns in (found, free)
@@ -297,7 +386,11 @@ def transcription_tables(
             rows["screening"].append(shared | counts | engine_names | fate)
             continue
         value = result.value
-        rows["screening"].append(shared | engine_names | value["screening"])
+        engine_names |= {name: value[name] for name in engine_names if name in value}
+        screened = shared | engine_names | value["screening"]
+        if engine_names["diarizer"] == GIVEN:
+            screened["n_speakers_found"] = None  # nobody looked for speakers
+        rows["screening"].append(screened)
         rows["turns"] += [
             shared | row | {"status": "ok", "reason": None} for row in value["turns"]
         ]
