@@ -92,10 +92,10 @@ def test_restarts_and_fillers_say_nothing_new() -> None:
 
 def test_short_way_to_canonical_words_is_the_long_one() -> None:
     from aegis.canonical import canonical
-    from aegis.statements import _canonical_words
+    from aegis.spoken_words import canonical_words
 
     for text in ("I don't think so", "what's your name", "aren't you", "O'Brien's knee hurts"):
-        assert _canonical_words(text, "en") == canonical(text, "en").split()
+        assert canonical_words(text, "en") == canonical(text, "en").split()
 
 
 def test_clauses_keep_conditions_and_split_statements() -> None:

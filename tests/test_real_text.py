@@ -9,7 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from aegis.comparison import compare, read_conversation, read_statement
+from aegis.comparison import compare
+from aegis.conversations import read_conversation, read_statement
 from aegis.engines.judging import Claim, Said
 from aegis.engines.notes import NoteCase, RulesNoteWriter, judge_notes_by_rules
 from aegis.facts import extract_inventory

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from aegis.clauses import read_clauses
-from aegis.comparison import Comparison, Conversation, compare, read_conversation, read_statement
+from aegis.comparison import Comparison, compare
+from aegis.conversations import Conversation, read_conversation, read_statement
 from aegis.engines import EngineInfo, register
 from aegis.engines.asking import SILENT
 from aegis.errors import ParamError

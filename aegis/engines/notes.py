@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from aegis.comparison import compare, read_conversation, read_statement
+from aegis.comparison import compare
+from aegis.conversations import read_conversation, read_statement
 from aegis.engines import EngineInfo, register
 from aegis.engines.asking import (
     chat_client,
