@@ -43,7 +43,7 @@ from aegis.errors import EngineUnavailable, ItemError
 from aegis.words import repeated_words
 
 WINDOW_S = 30.0
-WITHOUT_WORD_TIMES = frozenset({"whisper-base-segments"})
+WITHOUT_WORD_TIMES = frozenset({"whisper-base-segments", "canary-as-paper"})
 """Transcribers whose interface times no word: nothing can be edited at its place."""
 NO_REPEAT = 5
 """Where a window's text loops it is decoded again, and no five tokens may come twice."""

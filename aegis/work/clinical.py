@@ -24,13 +24,14 @@ def load_engine(role: str, settings: Mapping[str, Any], run: Run) -> Any:
     """The engine that the settings name; chat engines keep their replies below ``secret/``.
 
     ``settings``: the engine's name under the role's last word (``judge``, ``extractor``,
-    ``writer``), and for ``chat`` also ``model`` and, if wanted, ``max_cost``.
+    ``writer``), and for ``chat`` also ``model`` and, if wanted, ``max_cost`` and another
+    folder for its ``replies``: a saved reply to the same request is not asked for again.
     """
     name = str(settings[role.rsplit("_", 1)[-1]])
     if name != "chat":
         return engines.load(role, name)
     options = {"max_cost": float(settings["max_cost"])} if "max_cost" in settings else {}
-    cache = str(run.secret / "replies")
+    cache = str(run.secret / str(settings.get("replies", "replies")))
     return engines.load(role, name, model=str(settings.get("model", "")), cache=cache, **options)
 
 

@@ -20,6 +20,7 @@
 run_name: str = "demo"  # the run whose tables are read and written
 asr: str = "whisper-base"  # the transcriber of chapter 09
 judge: str = "rules"  # the judge of chapter 10
+model: str = ""  # chat model of the capability table, for judge = chat
 n_recordings: int = 6  # originals heard twice, 0 for all
 exact: list[str] = ["whisper-base", "whisper-tiny.en", "rules"]  # engines that repeat themselves
 
@@ -60,7 +61,9 @@ report.table(
 # %%
 heard = tables | {"turn_transcripts": turns}
 cases = judge_items(heard, [repeat.ARM])
-judged = stage.map(judge_recording, cases, {"judge": judge, "orders": ["source_first"]})
+settings = {"judge": judge, "model": model, "orders": ["source_first"]}
+settings["replies"] = "replies_second"  # else a chat judge would repeat its saved replies
+judged = stage.map(judge_recording, cases, settings)
 chosen = set(whole["recording_id"])
 own = {name: table[table["recording_id"].isin(chosen)] for name, table in tables.items()}
 verdicts = verdict_tables(own, cases, judged, judge, [repeat.ARM])["fact_verdicts"]

@@ -24,6 +24,7 @@ stressors: list[str] = []  # stressors to run, none: not run in this profile
 n_recordings: int = 0  # conversations taken, languages in turn, 0 for all
 condition: str = "renderer_b"  # condition of the declared tests
 judge: str = "rules"  # the judge of chapter 10
+model: str = ""  # chat model of the capability table, for judge = chat
 n_draws: int = 10000  # bootstrap draws of conversations
 seed: int = 20261005  # of stressors and draws
 
@@ -77,6 +78,7 @@ report.table(by_fate.rename("recordings").reset_index())
 # ## The pipeline on each of them
 
 # %%
+settings = {"judge": judge, "model": model, "orders": ["source_first"]}
 measured, judged = [], {}
 for name, results in stressed.items():
     if not any(r.value and r.value["status"] == "ok" for r in results):
@@ -89,7 +91,7 @@ for name, results in stressed.items():
     measured.append(read_measures(made.run, set(chosen)).assign(stressor=name))
     texts = stress.aligned_transcripts(tables["turns"], made.run, results, conditions)
     items = judge_items(tables | {"turn_transcripts": texts}, conditions)
-    verdicts = stage.map(judge_recording, items, {"judge": judge, "orders": ["source_first"]})
+    verdicts = stage.map(judge_recording, items, settings)
     judged[name] = verdict_tables(tables, items, verdicts, judge, conditions)
 
 # %%
