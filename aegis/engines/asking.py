@@ -21,6 +21,8 @@ from aegis.errors import ParamError, ReplyError
 
 SILENT = frozenset(("missing", "omission", "uncertain"))
 """Labels that need no evidence."""
+ATTEMPTS = 3
+"""A request is asked at most this often while its reply breaks the contract."""
 Check = Callable[[dict[str, Any]], None]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from aegis.engines import EngineInfo, register
-from aegis.engines.asking import chat_client, converse, transcript_text
+from aegis.engines.asking import ATTEMPTS, chat_client, converse, transcript_text
 from aegis.engines.chat import ChatClient, ChatRequest
 from aegis.engines.judging import RULES_REVISION
 from aegis.errors import ReplyError
@@ -47,7 +47,7 @@ class RulesExtractor:
 class ChatExtractor:
     """Three prompts a conversation: facts, actions, chronology."""
 
-    def __init__(self, client: ChatClient, attempts: int = 3) -> None:
+    def __init__(self, client: ChatClient, attempts: int = ATTEMPTS) -> None:
         self.client, self.attempts = client, attempts
         info = client.model.info
         self.info = EngineInfo(

@@ -14,6 +14,7 @@ from typing import Any
 
 from aegis.engines import EngineInfo, register
 from aegis.engines.asking import (
+    ATTEMPTS,
     Check,
     chat_client,
     check_evidence,
@@ -45,7 +46,7 @@ class ChatJudge:
     """Verdicts of a language model under the reply contract."""
 
     client: ChatClient
-    attempts: int = 3
+    attempts: int = ATTEMPTS
     claims_a_request: int = 40
 
     @property

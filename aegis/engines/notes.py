@@ -17,6 +17,7 @@ from aegis.comparison import compare
 from aegis.conversations import read_conversation, read_statement
 from aegis.engines import EngineInfo, register
 from aegis.engines.asking import (
+    ATTEMPTS,
     chat_client,
     check_evidence,
     check_unsupported,
@@ -144,7 +145,7 @@ class RulesNoteWriter:
 @dataclass
 class ChatNoteWriter:
     client: ChatClient
-    attempts: int = 3
+    attempts: int = ATTEMPTS
 
     @property
     def info(self) -> EngineInfo:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aegis.engines import EngineInfo, Mention, TurnText, register
-from aegis.engines.asking import Check, chat_client, converse, transcript_text
+from aegis.engines.asking import ATTEMPTS, Check, chat_client, converse, transcript_text
 from aegis.engines.chat import ChatClient, ChatRequest, Reply
 from aegis.errors import ReplyError
 from aegis.manifests import read_contract
@@ -24,7 +24,7 @@ from aegis.prompting import fill, read_prompt
 class ChatDetector:
     """Asks once a conversation; see the module for what is checked."""
 
-    def __init__(self, client: ChatClient, attempts: int = 3) -> None:
+    def __init__(self, client: ChatClient, attempts: int = ATTEMPTS) -> None:
         self.client, self.attempts = client, attempts
         self._contract = read_contract()
         info, prompt = client.model.info, read_prompt("plan")

@@ -83,6 +83,15 @@ report.rates(
 
 # %%
 sample = sample_facts(tables["facts"], n_sample, seed)
+strata = pd.DataFrame(
+    {
+        "facts": tables["facts"]["importance"].value_counts(),
+        "sample": sample["importance"].value_counts(),
+    }
+)
+report.table(strata.rename_axis("importance").reset_index())
+
+# %%
 items = second_items(tables, sample)
 results = stage.map(judge_recording, items, settings)
 second = stage.write("second_verdicts", second_table(tables, items, results, engine.info.name))
@@ -93,6 +102,14 @@ report.table(account(second, ["condition", "order"]))
 report.table(
     labels.groupby("condition")["label"].value_counts(dropna=False).rename("facts").reset_index()
 )
+
+# %%
+split = second.dropna(subset=["label"]).groupby(["fact_id", "condition"])["label"].nunique()
+rules = "For rules this is zero by construction." if second_judge == "rules" else ""
+report.say(f"""
+{int((split > 1).sum())} of {len(split)} facts and conditions have another label in the other
+order and are left out of kappa. {rules}
+""")
 
 # %%
 agreement = kappas(labels, tables["fact_verdicts"])

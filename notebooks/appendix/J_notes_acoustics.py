@@ -30,6 +30,7 @@ import pandas as pd
 from aegis import report
 from aegis.accounting import account
 from aegis.contrasts import show
+from aegis.engines.asking import ATTEMPTS
 from aegis.engines.qualification import require_qualified
 from aegis.note_contrasts import note_contrast, source_disagreement
 from aegis.stage import open_stage
@@ -65,6 +66,17 @@ judged = stage.map(judge_pair, pairs, settings)
 verdicts = note_verdict_table(tables["facts"], pairs, judged, engine.info.name)
 verdicts = stage.write("note_verdicts", verdicts)
 report.table(account(verdicts, ["condition"], "judgements"))
+
+# %% [markdown]
+# An invalid reply is asked again until the attempt limit. One that lists the same unsupported
+# assertion twice is quarantined: like any other invalid reply its facts stay unobserved.
+
+# %%
+quarantined = verdicts["reason"].astype(str).str.contains("quarantined")
+report.say(f"""
+Attempt limit {ATTEMPTS}; most attempts for a note {int(notes["attempts"].max())}; fact judgements
+in quarantine {int(quarantined.sum())} of {len(verdicts)}.
+""")
 
 # %%
 report.table(
