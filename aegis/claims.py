@@ -5,7 +5,8 @@ many it does not apply, and an interval where one can be estimated. Text, index 
 README take numbers from the table ``claims`` and from nowhere else.
 
 Functions: :func:`lexical_claims`, :func:`word_error_claims`, :func:`linkage_claims`,
-:func:`contrast_claims`, :func:`population_claims`.
+:func:`contrast_claims`, :func:`population_claims`, :func:`realised_retained`,
+:func:`tradeoff`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Any
 import pandas as pd
 
 from aegis import stats
-from aegis.contrasts import LEXICAL, UNRESOLVED, Draws, Row, word_errors
+from aegis.contrasts import LEXICAL, RENDERERS, UNRESOLVED, Draws, Row, word_errors
 from aegis.stats import Estimate
+from aegis.tables import CONDITIONS
 
 
 def claim_row(
@@ -127,6 +129,44 @@ def contrast_claims(contrasts: pd.DataFrame) -> list[Row]:
             claim_row(row["contrast_id"], label, estimate, math.nan, items, unit="difference")
         )
     return rows
+
+
+def realised_retained(claims: pd.DataFrame) -> pd.DataFrame:
+    """One row a renderer: realised and retained with intervals, focused scope."""
+    known = claims.set_index("claim_id")
+    rows = []
+    for condition in RENDERERS:
+        names = {end: f"{end}_{condition}" for end in LEXICAL}
+        if not all(name in known.index for name in names.values()):
+            continue
+        row: Row = {"condition": condition}
+        for end, name in names.items():
+            row[end] = known.loc[name, "value"]
+            row[f"{end}_low"], row[f"{end}_high"] = known.loc[name, ["ci_low", "ci_high"]]
+        if not any(pd.isna(row[end]) for end in names):
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def tradeoff(claims: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Word error rate (``x``) and final-waveform EER over all turns (``y``) by condition.
+
+    Of several backends the first by name. Original speech is tested against originals, on the
+    trials of the converted condition. Conditions without both numbers are left out.
+    """
+    known = claims.dropna(subset=["value"]).set_index("claim_id")["value"]
+    rows = []
+    for condition in CONDITIONS:
+        place = "original_converted" if condition == "original" else condition
+        beginning = f"eer_final_{place}_all_turns_"
+        found = [name for name in known.index if str(name).startswith(beginning)]
+        words = f"wer_{condition}_{reference}"
+        if found and words in known.index:
+            rows.append({
+                "condition": condition, "x": float(known[words]),
+                "y": float(known[sorted(found)[0]]),
+            })  # fmt: skip
+    return pd.DataFrame(rows, columns=["condition", "x", "y"])
 
 
 def population_claims(

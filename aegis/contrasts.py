@@ -64,7 +64,8 @@ def contrast_row(
     return {
         "contrast_id": f"{endpoint}: {b} - {a}", "endpoint": endpoint, "condition_a": a,
         "condition_b": b, "estimate": estimate.value, "ci_low": estimate.ci_low,
-        "ci_high": estimate.ci_high, "equal_conversation": equal.value if equal else math.nan,
+        "ci_high": estimate.ci_high, "detectable": stats.detectable(estimate.se),
+        "equal_conversation": equal.value if equal else math.nan,
         "n_items": estimate.n_items, "n_clusters": estimate.n_clusters, "p": p,
         "p_holm": math.nan, "family": family, "status": estimate.status,
         "reason": estimate.reason,
@@ -311,13 +312,11 @@ def lexical_bounds(matches: pd.DataFrame, endpoint: str) -> Bounds:
 
 
 def describe_limits(matches: pd.DataFrame, endpoint: str) -> Row:
-    """Bounds of a renderer contrast, and the difference that a study of this size would find."""
+    """Bounds of a renderer contrast."""
     bounds = lexical_bounds(matches, endpoint)
-    a, b, recordings = pair_outcomes(focused(matches), endpoint, RENDERERS)
-    least = stats.minimal_detectable_difference(b - a, recordings) if len(a) else math.nan
     return {
         "endpoint": endpoint, "items": bounds.n_items, "unresolved": bounds.n_unresolved,
-        "bound_low": bounds.low, "bound_high": bounds.high, "detectable": least,
+        "bound_low": bounds.low, "bound_high": bounds.high,
     }  # fmt: skip
 
 

@@ -38,7 +38,7 @@ class Estimate:
 
     ``status`` is ``ok``; ``unknown`` when the value stands and its interval cannot be
     estimated; ``not_applicable`` when there is nothing to compute. ``n_dropped`` counts
-    draws in which the statistic was undefined.
+    draws in which the statistic was undefined; ``se`` is the standard deviation of the others.
     """
 
     value: float
@@ -50,6 +50,7 @@ class Estimate:
     n_dropped: int = 0
     status: str = "ok"
     reason: str | None = None
+    se: float = NAN
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,8 @@ def with_interval(base: Estimate, drawn: Floats, level: float = 0.95) -> Estimat
         return replace(base, status="unknown", reason="every draw was undefined")
     tail = 50.0 * (1.0 - level)
     low, high = np.percentile(kept, [tail, 100.0 - tail])
-    return replace(base, ci_low=float(low), ci_high=float(high))
+    se = float(np.std(kept, ddof=1)) if len(kept) > 1 else NAN
+    return replace(base, ci_low=float(low), ci_high=float(high), se=se)
 
 
 def draw_counts(n_clusters: int, n_draws: int, rng: np.random.Generator) -> list[Floats]:
@@ -396,33 +398,15 @@ def match_items(
     return first, np.array([at_b[item] for item in shared], dtype=np.intp)
 
 
-def standard_error(differences: ArrayLike, clusters: Sequence[Hashable] | NDArray[Any]) -> float:
-    """Cluster-robust standard error of an item-weighted mean; NaN with fewer than two clusters."""
-    values = np.asarray(differences, dtype=np.float64)
-    sums = cluster_sums(np.column_stack([values, np.ones_like(values)]), clusters)
-    k = len(sums)
-    if k < 2:
-        return NAN
-    residual = sums[:, 0] - values.mean() * sums[:, 1]
-    return math.sqrt(k / (k - 1) * float(residual @ residual)) / len(values)
+def detectable(se: float, alpha: float = 0.05, power: float = 0.8) -> float:
+    """The smallest true difference that a two-sided test finds with ``power``.
 
-
-def minimal_detectable_difference(
-    differences: ArrayLike,
-    clusters: Sequence[Hashable] | NDArray[Any],
-    n_clusters: int | None = None,
-    alpha: float = 0.05,
-    power: float = 0.8,
-) -> float:
-    """The smallest true paired difference that a two-sided test would find with ``power``.
-
-    The spread comes from the observed paired differences; ``n_clusters`` asks for a study
-    with that many conversations of the same kind. A plan, not evidence of equivalence.
+    ``se`` is the standard error of the observed paired difference; without spread (0 or NaN)
+    nothing can be said. A plan, not evidence of equivalence.
     """
-    k = len(set(np.asarray(clusters).tolist()))
-    scale = math.sqrt(k / n_clusters) if n_clusters else 1.0
-    z = float(special.ndtri(1 - alpha / 2) + special.ndtri(power))
-    return z * scale * standard_error(differences, clusters)
+    if not se > 0:
+        return NAN
+    return float(special.ndtri(1 - alpha / 2) + special.ndtri(power)) * se
 
 
 def _ratio(sums: Floats) -> Floats:

@@ -64,8 +64,8 @@ _MEASURED = (
 )
 _EFFECT = (
     " contrast_id:str endpoint:str condition_a:str condition_b:str estimate:float? ci_low:float?"
-    " ci_high:float? equal_conversation:float? n_items:int n_clusters:int p:float? p_holm:float?"
-    " family:str?"
+    " ci_high:float? detectable:float? equal_conversation:float? n_items:int n_clusters:int"
+    " p:float? p_holm:float? family:str?"
 )
 _PLACE = "condition test_set backend system pseudo_profile"
 _PLACED = "condition:str test_set:str backend:str system:str pseudo_profile:int"
@@ -305,7 +305,7 @@ SCHEMAS: dict[str, Schema] = {
         # 13_contrasts
         _schema("contrasts", "one paired contrast", "public", "contrast_id",
                 "contrast_id:str endpoint:str condition_a:str condition_b:str estimate:float? ci_low:float?"
-                " ci_high:float? equal_conversation:float? n_items:int n_clusters:int p:float? p_holm:float?"
+                " ci_high:float? detectable:float? equal_conversation:float? n_items:int n_clusters:int p:float? p_holm:float?"
                 " family:str?" + _FATE),
         _schema("claims", "one number that prose may use", "public", "claim_id",
                 "claim_id:str label:str value:float? unit:str numerator:float? denominator:float? unknown:int"

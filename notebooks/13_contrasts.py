@@ -23,12 +23,11 @@ judge: str = ""  # whose verdicts are contrasted, the first by name when empty
 reference: str = "source"  # reference of word errors: source (saved transcript) or gold (script)
 
 # %%
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from aegis import claims as build
-from aegis import clinical_contrasts, contrasts, report
+from aegis import clinical_contrasts, contrasts, figures, report
 from aegis.stage import open_stage
 from aegis.tables import CONDITIONS, SCHEMAS
 from aegis.work.repeat import floors
@@ -68,6 +67,10 @@ report.rates(
 shown = contrasts.focused(matches).groupby(["condition", "category"])["replacement_status"]
 report.table(shown.value_counts().rename("intentions").reset_index())
 
+# %%
+shown = build.realised_retained(lexical)
+report.figure(shown, lambda: figures.draw_realised(shown))
+
 # %% [markdown]
 # ## Paired contrasts
 #
@@ -76,6 +79,8 @@ report.table(shown.value_counts().rename("intentions").reset_index())
 # whose other member needs the judged facts; its place in the Holm adjustment stays taken.
 # `noise_floor` is what the same endpoint changes by when the original is heard and judged a second
 # time (appendix I.1); a dash where repeating says nothing of it.
+# `detectable` is the smallest true difference that a run with this much spread finds four times in
+# five (2.8 standard errors of the draws): what lies below it, this run could not have resolved.
 
 # %%
 pairs = [("original", name) for name in CONDITIONS[1:]] + [contrasts.RENDERERS]
@@ -92,7 +97,7 @@ if "edit_verdicts" in judged:
 rows += contrasts.absent_contrasts(missing)
 table = stage.write("contrasts", pd.DataFrame(contrasts.adjust_families(rows)))
 run = table[table["status"] != "not_applicable"]
-points = ["estimate", "noise_floor", "ci_low", "ci_high", "equal_conversation"]
+points = ["estimate", "noise_floor", "ci_low", "ci_high", "equal_conversation", "detectable"]
 noise = stage.read("noise_floor") if stage.has("noise_floor") else None
 run = run.assign(noise_floor=floors(run["endpoint"], noise))
 report.table(
@@ -106,15 +111,8 @@ absent = table[table["status"] == "not_applicable"]
 report.table(absent[["endpoint", "condition_a", "condition_b", "family", "reason"]])
 
 # %%
-drawn = run.dropna(subset=["estimate", "ci_low"]).astype({"estimate": float})
-if len(drawn):
-    figure, axes = plt.subplots(figsize=(7, 0.35 * len(drawn) + 1))
-    axes.hlines(range(len(drawn)), drawn["ci_low"].astype(float), drawn["ci_high"].astype(float))
-    axes.plot(drawn["estimate"], range(len(drawn)), "o")
-    axes.set_yticks(range(len(drawn)), drawn["contrast_id"])
-    axes.axvline(0, color="grey", linewidth=1)
-    axes.set(xlabel="difference as a share, with its 95 % interval")
-    plt.show()
+drawn = run.dropna(subset=["estimate", "ci_low"])
+report.figure(drawn, lambda: figures.draw_contrasts(drawn))
 
 # %% [markdown]
 # Each effect on facts with its bounds and its null control: facts that both arms say word for
@@ -129,15 +127,13 @@ if "fact_verdicts" in judged and stage.has("facts"):
 report.table(effects) if effects is not None else report.say("No judged facts.")
 
 # %% [markdown]
-# ## Bounds and what this study could see
+# ## Bounds
 #
-# The bounds set every unresolved outcome to both extremes; they are no confidence intervals. The
-# minimal detectable difference is the true difference that a study of this size finds four times
-# in five.
+# The bounds set every unresolved outcome to both extremes; they are no confidence intervals.
 
 # %%
 limits = pd.DataFrame([contrasts.describe_limits(matches, name) for name in contrasts.LEXICAL])
-in_points = ["bound_low", "bound_high", "detectable"]
+in_points = ["bound_low", "bound_high"]
 report.table(limits.assign(**{name: 100 * limits[name] for name in in_points}), 1)
 
 # %%
@@ -152,6 +148,17 @@ if "edit_verdicts" in judged:
     claims += clinical_contrasts.edit_claims(judged["edit_verdicts"])
 claims = stage.write("claims", pd.DataFrame(claims))
 report.table(claims.groupby(["unit", "status"]).size().rename("claims").reset_index())
+
+# %% [markdown]
+# ## Privacy and utility together
+#
+# Linkage over all turns against words lost, one marker a condition. There is no single score: what
+# a recipient needs to hear and what an attacker holds decide which corner matters.
+
+# %%
+both = build.tradeoff(claims, reference)
+names = ("word error rate, percent", "equal error rate of the attacker, percent")
+report.figure(both, lambda: figures.draw_tradeoff(both, *names))
 
 # %% [markdown]
 # ## What this shows

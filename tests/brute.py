@@ -19,3 +19,11 @@ def brute_eer(score: np.ndarray, target: np.ndarray, weight: np.ndarray) -> floa
             share = (fa0 - m0) / ((fa0 - m0) + (m1 - fa1))
             return float(m0 + share * (m1 - m0))
     raise AssertionError
+
+
+def standard_error(values: np.ndarray, clusters: object) -> float:
+    """Cluster-robust standard error of an item-weighted mean, by its textbook formula."""
+    values, names = np.asarray(values, float), np.asarray(clusters)
+    groups = [values[names == name] - values.mean() for name in np.unique(names)]
+    k = len(groups)
+    return float(np.sqrt(k / (k - 1) * sum(g.sum() ** 2 for g in groups)) / len(values))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -48,6 +49,13 @@ def test_lexical_contrasts_by_hand() -> None:
     assert rows["realised"]["equal_conversation"] == pytest.approx((0.5 + 1 - 1) / 3)
     assert (rows["realised"]["n_items"], rows["realised"]["n_clusters"]) == (4, 3)
     assert math.isnan(rows["realised"]["p"])
+    # Every set of three conversations: (sum of changes) / (sum of items), 27 equal draws.
+    changes, items = {"c1": 1, "c2": 1, "c3": -1}, {"c1": 2, "c2": 1, "c3": 1}
+    drawn = [
+        sum(changes[c] for c in names) / sum(items[c] for c in names)
+        for names in itertools.product(changes, repeat=3)
+    ]
+    assert rows["realised"]["detectable"] == pytest.approx(2.8016 * np.std(drawn), rel=0.1)
     assert rows["retained"]["estimate"] == 0.0
     assert 0 < rows["retained"]["p"] <= 1
     assert rows["retained"]["family"] == "retention and contradiction"
@@ -60,7 +68,6 @@ def test_failures_stay_in_the_denominator_as_unknown() -> None:
     assert rows["uncertain_renderer_b"]["numerator"] == 1
     limits = contrasts.describe_limits(HAND, "realised")
     assert (limits["items"], limits["unresolved"]) == (4, 2)
-    assert limits["detectable"] > 0.25
     bounds = contrasts.lexical_bounds(HAND, "realised")
     # a: 2 realised, 1 open; b: 3 realised, 1 open.
     assert (bounds.low, bounds.high) == (pytest.approx(0.0), pytest.approx(0.5))
@@ -231,6 +238,22 @@ def test_an_edit_never_rendered_counts_as_not_realised_and_an_invalid_verdict_no
     assert (row["estimate"], row["n_items"]) == (0.5, 2)
     row = contrasts.edit_contrasts(failed, draws, 100)[0]
     assert (row["estimate"], row["n_items"]) == (0.0, 1)
+
+
+def test_figures_take_their_points_from_claims() -> None:
+    rows = pd.DataFrame({
+        "claim_id": ["realised_renderer_a", "retained_renderer_a", "realised_renderer_b",
+                     "eer_final_redacted_all_turns_y", "eer_final_redacted_all_turns_x",
+                     "eer_final_original_converted_all_turns_x", "wer_redacted_gold",
+                     "wer_original_gold", "wer_converted_gold"],
+        "value": [0.7, 0.1, 0.8, 0.3, 0.4, 0.05, 0.2, 0.15, 0.18],
+        "ci_low": 0.0, "ci_high": 1.0,
+    })  # fmt: skip
+    both = claims.realised_retained(rows)
+    assert both["condition"].tolist() == ["renderer_a"]
+    assert both[["realised", "retained"]].to_numpy().tolist() == [[0.7, 0.1]]
+    points = claims.tradeoff(rows, "gold")
+    assert points.to_numpy().tolist() == [["original", 0.15, 0.05], ["redacted", 0.2, 0.4]]
 
 
 def test_all_rows_pass_their_schemas(run: Run) -> None:

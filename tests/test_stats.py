@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from brute import standard_error
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
@@ -137,15 +138,9 @@ def test_interval_matches_the_normal_approximation_with_many_clusters() -> None:
     clusters = np.repeat(np.arange(300), 5)
     outcome = source.random(1500) < np.repeat(source.beta(4, 2, 300), 5)
     estimate = stats.rate(outcome, clusters, rng(), n_draws=4000)
-    half = 1.96 * stats.standard_error(outcome, clusters)
+    half = 1.96 * standard_error(outcome, clusters)
     assert estimate.ci_high - estimate.ci_low == pytest.approx(2 * half, rel=0.06)
-
-
-def test_standard_error_without_clustering_is_the_textbook_one() -> None:
-    values = np.array([0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0])
-    expected = values.std(ddof=1) / math.sqrt(7)
-    assert stats.standard_error(values, range(7)) == pytest.approx(expected)
-    assert math.isnan(stats.standard_error(values, ["one"] * 7))
+    assert estimate.se == pytest.approx(half / 1.96, rel=0.04)
 
 
 @settings(deadline=None, max_examples=30)
@@ -323,11 +318,22 @@ def test_bounds_and_matching() -> None:
         stats.match_items(["a"], ["b", "b"])
 
 
-def test_minimal_detectable_difference_is_2_8_standard_errors_and_scales() -> None:
-    clusters, outcome = columns(ITEMS)
-    error = stats.standard_error(outcome, clusters)
-    assert stats.minimal_detectable_difference(outcome, clusters) == pytest.approx(
-        (1.959964 + 0.841621) * error, rel=1e-5
+def test_detectable_difference_is_2_8_standard_errors() -> None:
+    assert stats.detectable(0.01) == pytest.approx((1.959964 + 0.841621) * 0.01, rel=1e-6)
+    assert stats.detectable(0.01, alpha=0.1, power=0.9) == pytest.approx(
+        (1.644854 + 1.281552) * 0.01, rel=1e-6
     )
-    larger = stats.minimal_detectable_difference(outcome, clusters, n_clusters=20)
-    assert larger == pytest.approx(2.801585 * error / 2, rel=1e-5)
+    assert math.isnan(stats.detectable(0.0))
+    assert math.isnan(stats.detectable(math.nan))
+
+
+def test_a_difference_of_that_size_is_found_four_times_in_five() -> None:
+    """Normal changes of conversations, shifted by the detectable difference: by simulation."""
+    source = np.random.default_rng(2)
+    se = 1 / math.sqrt(60)
+    found = 0
+    for _ in range(300):
+        changes = source.normal(stats.detectable(se), 1.0, 60)
+        estimate = stats.rate(changes, range(60), rng(), n_draws=300)
+        found += estimate.ci_low > 0
+    assert 0.72 < found / 300 < 0.88
