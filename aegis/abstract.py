@@ -9,7 +9,7 @@ Functions: :func:`write_abstract`, :func:`summarise`, :func:`list_claims`, :func
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pandas as pd
@@ -41,7 +41,7 @@ _UNITS = {"share": (100, "%"), "difference": (100, "percentage points")}
 
 
 def write_abstract(claims: pd.DataFrame | None) -> str:
-    """Markdown: the summary in three paragraphs, then the listed claims with their counts."""
+    """Markdown: the summary, then the listed claims with their counts."""
     if claims is None:
         return "This run has not reached its contrasts yet, so there is nothing to claim.\n"
     if claims.empty:
@@ -58,20 +58,24 @@ def summarise(claims: pd.DataFrame) -> str:
     holding = [c for c in valued if not pd.isna(c["ci_low"]) and not _excludes_zero(c)]
     bare = [c for c in valued if pd.isna(c["ci_low"])]
     absent = [c for c in contrasts if pd.isna(c["value"])]
-    parts = [_population(rows)]
-    parts.append("**Supported by this run.** " + (_joined(resolved, _resolved) or "No contrast"
-                 " has an interval that excludes zero."))  # fmt: skip
+    none = "- No contrast has an interval that excludes zero."
+    parts = [
+        _population(rows),
+        "**Supported by this run: the interval excludes zero.**",
+        _listed(resolved, _resolved) or none,
+    ]
     if holding:
         parts.append(
-            "**Not settled.** These intervals hold zero; neither a difference nor equivalence is"
-            " shown: " + _joined(holding, _short)
+            "**Not settled: the interval holds zero, so neither a difference nor equivalence is"
+            " shown.**"
         )
+        parts.append(_listed(holding, _short))
     if bare:
-        parts.append("**Without an interval.** " + _joined(bare, _short))
+        parts += ["**Without an interval.**", _listed(bare, _short)]
     if absent:
         reasons = pd.Series([str(c["reason"]) for c in absent]).value_counts(sort=False)
-        said = "; ".join(f"{n} contrasts ({reason})" for reason, n in reasons.items())
-        parts.append(f"**Not measured.** {said}.")
+        said = [f"- {n} contrast{'s' * (n > 1)}: {reason}" for reason, n in reasons.items()]
+        parts += ["**Not measured.**", "\n".join(said)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -87,9 +91,8 @@ def _excludes_zero(claim: Claim) -> bool:
     return bool(claim["ci_low"] > 0 or claim["ci_high"] < 0)
 
 
-def _joined(claims: Iterable[Claim], say: Any) -> str:
-    said = "; ".join(say(claim) for claim in claims)
-    return said[:1].upper() + said[1:] + "." if said else ""
+def _listed(claims: Iterable[Claim], say: Callable[[Claim], str]) -> str:
+    return "\n".join(f"- {say(claim)}" for claim in claims)
 
 
 def _resolved(claim: Claim) -> str:

@@ -25,6 +25,7 @@ from typing import Any
 import yaml
 
 from aegis import site_text, stamp
+from aegis.abstract import write_abstract
 from aegis.site_api import write_api_pages
 from aegis.site_checks import SiteError, check_links, check_publishable, parse_site
 from aegis.site_listen import write_listening_page
@@ -207,7 +208,8 @@ def write_generated(folder: Path, run: Run, renderer: str, stages: list[str]) ->
     (folder / "_variables.yml").write_text(yaml.safe_dump(variables), encoding="utf-8")
     generated = folder / "_generated"
     generated.mkdir(exist_ok=True)
-    (generated / "abstract.md").write_text(abstract(run), encoding="utf-8")
+    claims = run.read("claims") if run.has("claims") else None
+    (generated / "abstract.md").write_text(write_abstract(claims), encoding="utf-8")
     (generated / "pipeline.md").write_text(pipeline_text(run), encoding="utf-8")
     site = {
         "run": run.root.name,
@@ -228,70 +230,6 @@ def pipeline_text(run: Run) -> str:
 The stages in reading order and the tables that each one writes; a box leads to its page.
 :::
 """
-
-
-# What the front page says, by claim: a heading and the ids (or their beginnings) under it. All
-# claims stand on the page of contrasts.
-FRONT_PAGE = {
-    "The population": ("n_recordings", "minutes", "n_profiles", "n_turns", "n_intentions"),
-    "Identifiers spoken anew": (
-        "realised_renderer_",
-        "retained_renderer_",
-        "realised: ",
-        "retained: ",
-    ),
-    "Words": ("wer_original_source", "wer against source: "),
-    "Clinical facts, judged": ("fact preserved: ", "fact contradicted: "),
-    "Linkage, original enrolment against transformed test": (
-        "eer_final_original_converted_all_turns_",
-        "eer_final_converted_all_turns_",
-        "eer_final_renderer_a_all_turns_",
-        "eer_final_renderer_b_all_turns_",
-        "eer edited_region ",
-    ),
-}
-
-
-_SHOWN_UNITS = {"share": (100, "%"), "difference": (100, "percentage points")}
-
-
-def abstract(run: Run) -> str:
-    """The front page's numbers: one list entry a claim, each with what it rests on."""
-    if not run.has("claims"):
-        return "This run has not reached its contrasts yet, so there is nothing to claim.\n"
-    claims = run.read("claims").to_dict("records")
-    parts = []
-    for heading, beginnings in FRONT_PAGE.items():
-        own = [c for b in beginnings for c in claims if str(c["claim_id"]).startswith(b)]
-        own = [c for c in own if not str(c["claim_id"]).endswith("_by_value")]
-        if own:
-            parts.append(f"### {heading}\n\n" + "\n".join(f"- {sentence(c)}" for c in own) + "\n")
-    return "\n".join(parts) or "This run makes no claims.\n"
-
-
-def sentence(claim: dict[str, Any]) -> str:
-    """A claim in words; an interval that crosses zero is never called an equality."""
-    import pandas as pd
-
-    label = f"**{claim['label']}**"
-    if pd.isna(claim["value"]):
-        return f"{label}: n/a ({claim['reason']})."
-    scale, unit = _SHOWN_UNITS.get(claim["unit"], (1, claim["unit"]))
-    text = f"{label}: {scale * claim['value']:.3g} {unit}"
-    counts = []
-    if not pd.isna(claim["denominator"]):
-        of = "" if pd.isna(claim["numerator"]) else f"{claim['numerator']:g} "
-        counts = [f"{of}of {claim['denominator']:g}" if of else f"{claim['denominator']:g} items"]
-        unknown, outside = int(claim["unknown"]), int(claim["not_applicable"])
-        counts.append(f"{unknown} unknown, {outside} not applicable")
-    if counts:
-        text += f" ({'; '.join(counts)})"
-    if not pd.isna(claim["ci_low"]):
-        low, high = scale * claim["ci_low"], scale * claim["ci_high"]
-        text += f", 95 % interval {low:.3g} to {high:.3g}"
-        if claim["ci_low"] < 0 < claim["ci_high"]:
-            text += " (crosses zero: neither a difference nor equivalence is shown)"
-    return text + "."
 
 
 def _run_renderer(renderer: str, build: Path) -> None:

@@ -59,15 +59,6 @@ def test_front_page_numbers_come_from_claims(run, tmp_path):
     assert "1.23 percentage points (1 of 9; 2 unknown, 0 not applicable)" in text
 
 
-def test_an_interval_across_zero_is_no_equality():
-    text = site.sentence(CLAIM)
-    assert "crosses zero: neither a difference nor equivalence" in text
-    assert "(1 of 9; 2 unknown, 0 not applicable)" in text
-    without = site.sentence(CLAIM | {"numerator": None})
-    assert "(9 items; 2 unknown, 0 not applicable)" in without
-    assert "n/a (no trials)" in site.sentence(CLAIM | {"value": None, "reason": "no trials"})
-
-
 def test_no_external_scripts_are_left(run, tmp_path):
     cdn = '<script src="https://cdn.example.org/require.js"></script><p>kept</p>'
     add_notebook(run, "00_corpora", "Text.", html=cdn)
