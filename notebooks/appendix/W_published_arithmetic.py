@@ -136,8 +136,8 @@ report.table(out[["document", "place", "label", "printed value"]])
 
 # %%
 ours = {
-    "original_rate_main": claims.get("preserved_original"),
-    "converted_rate": claims.get("preserved_converted"),
+    "original_rate_main": claims.get("fact_preserved_original"),
+    "converted_rate": claims.get("fact_preserved_converted"),
     "a_realised_rate": claims.get("realised_renderer_a"),
     "b_realised_rate": claims.get("realised_renderer_b"),
     "realised_gain": contrasts.get("realised: renderer_b - renderer_a"),
