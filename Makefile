@@ -3,11 +3,11 @@ PARAMS ?= params/demo.yaml
 AEGIS := .venv/bin/aegis
 STAMP := .venv/.stamp
 
-.PHONY: help study experiments test lint bench render lab clean
+.PHONY: help study experiments test test-engines lint bench render lab clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this help
-	@grep -hE '^[a-z.]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
+	@grep -hE '^[a-z.-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 study: $(STAMP)  ## Everything: environment, weights, the demo study, the site
 	@scripts/system_packages.sh
@@ -24,6 +24,10 @@ test: $(STAMP)  ## Linters, types, layers and the whole test suite
 	@$(AEGIS) fetch
 	@$(MAKE) --no-print-directory lint
 	@.venv/bin/python -m pytest
+
+test-engines: $(STAMP)  ## F5-TTS and NeMo in environments of their own, random weights (slow)
+	@for name in f5 nemo; do test -e envs/$$name/bin/python || $(AEGIS) engine install $$name; done
+	@.venv/bin/python -m pytest -m environment tests/test_environments.py
 
 lint: $(STAMP)  ## Style, types, import layers, spelling
 	@.venv/bin/ruff check
