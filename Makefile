@@ -13,7 +13,7 @@ study: $(STAMP)  ## Everything: environment, weights, the demo study, the site
 	@scripts/system_packages.sh
 	@$(AEGIS) fetch $(PARAMS)
 	@$(AEGIS) run $(PARAMS)
-	@$(AEGIS) render --run $(basename $(notdir $(PARAMS)))
+	@$(AEGIS) render --with-originals --run $(basename $(notdir $(PARAMS)))
 
 experiments: $(STAMP)  ## What appendices D, E, M and N compute on top of the demo study
 	@$(AEGIS) run params/experiments.yaml

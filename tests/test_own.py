@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile as sf
+from doc_pages import commands
 
 from aegis import checks, pipeline, receipts
 from aegis.tables import PROJECT, Run, open_run
@@ -55,7 +56,10 @@ def own(smoke: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     # The pool is the smoke run's: what is kept of its voices is taken over, not spoken again.
     for part in ("secret/items/02_profiles", "wav/pool"):
         shutil.copytree(smoke.root / part, runs / "own" / part, dirs_exist_ok=True)
-    given = [f"00_corpora.folder={folder}", "02_profiles.pool=data_manifests/pool_smoke.yaml"]
+    page = next(c for c in commands("docs/own_recordings.md") if c[0] == "run")
+    assert page[:2] == ["run", "params/own.yaml"]
+    told = [part.replace("PATH", str(folder)) for part in page if "=" in part]
+    given = [*told, "02_profiles.pool=data_manifests/pool_smoke.yaml"]
     draws = [
         "12_linkage.n_draws=100",
         "13_contrasts.n_draws=100",

@@ -161,6 +161,10 @@ class Renderer(Protocol):
         """The complete edited turn; a typed refusal is a ``RenderError``."""
         ...
 
+    def note(self, request: EditRequest) -> str | None:
+        """What a reader should know of this rendering although it succeeded."""
+        ...
+
 
 class Synthesiser(Protocol):
     info: EngineInfo
