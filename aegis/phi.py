@@ -93,7 +93,9 @@ def score_detection(
     A gold mention is *heard* when its canonical value occurs in the text of the
     recognised turns that overlap its scripted turn (widened by ``tolerance_s``). It is
     *covered* when an occurrence lies wholly inside detected mentions of such a turn;
-    a partly covered mention is a leak. A mention that was not heard exactly counts as
+    a partly covered mention is a leak, and so is any further occurrence outside them, except
+    for as many as the script has there in ordinary use ("I hope" beside the name Hope), and
+    as many must be covered as it has mentions. A mention that was not heard exactly counts as
     covered (``covered_any``) when the recognised text holds no token of four letters
     or two digits of it outside detected mentions.
 
@@ -120,7 +122,10 @@ def score_detection(
             for row in near.itertuples()
         ]
         hits = [f for f in found if f.heard]
-        best = max(hits, key=lambda f: (f.covered, f.category == gold.category), default=None)
+        marked, ordinary = _scripted_uses(gold, near, gold_turns, gold_mentions)
+        opened, closed = sum(f.open for f in hits), sum(f.closed for f in hits)
+        covered = bool(hits) and opened <= ordinary and closed >= min(marked, opened + closed)
+        best = max(hits, key=lambda f: (f.closed > 0, f.category == gold.category), default=None)
         exposed = any(f.exposed for f in found)
         rows.append(
             {
@@ -131,8 +136,8 @@ def score_detection(
                 "category": gold.category,
                 "language": language,
                 "heard": bool(hits),
-                "covered": bool(hits) and all(f.covered for f in hits),
-                "covered_any": all(f.covered for f in hits) if hits else not exposed,
+                "covered": covered,
+                "covered_any": covered if hits else not exposed,
                 "typed": best is not None and best.category == gold.category,
                 "found_category": best.category if best else None,
             }
@@ -146,10 +151,45 @@ def score_detection(
 
 @dataclass(frozen=True)
 class _Coverage:
-    heard: bool
-    covered: bool
+    """Occurrences of a value in one turn: wholly inside mentions (closed) or not (open)."""
+
+    closed: int
+    open: int
     category: str | None
     exposed: bool
+
+    @property
+    def heard(self) -> bool:
+        return self.closed + self.open > 0
+
+
+def _scripted_uses(
+    gold: object, near: pd.DataFrame, gold_turns: pd.DataFrame, gold_mentions: pd.DataFrame
+) -> tuple[int, int]:
+    """How often the script says a value in the turns that are near: in mentions, and outside."""
+    if not len(near):
+        return 0, 0
+    recording_id, value = gold.recording_id, str(gold.text)  # type: ignore[attr-defined]
+    mine = gold_turns[
+        (gold_turns["recording_id"] == recording_id)
+        & (gold_turns["end_s"] > near["start_s"].min())
+        & (gold_turns["start_s"] < near["end_s"].max())
+    ]
+    marked_uses = ordinary = 0
+    for turn in mine.itertuples():
+        if value.casefold() not in str(turn.text).casefold():
+            continue
+        marked = gold_mentions[
+            (gold_mentions["recording_id"] == recording_id)
+            & (gold_mentions["turn_index"] == turn.turn_index)
+        ]
+        spans = [
+            (int(m.char_start), int(m.char_start) + len(str(m.text))) for m in marked.itertuples()
+        ]
+        every = len(value_spans(value, str(turn.text), str(turn.language)))
+        outside = len(value_spans(value, mask(str(turn.text), spans), str(turn.language)))
+        marked_uses, ordinary = marked_uses + every - outside, ordinary + outside
+    return max(1, marked_uses), ordinary
 
 
 def _cover(value: str, turn: object, mentions: pd.DataFrame | None, language: str) -> _Coverage:
@@ -160,15 +200,14 @@ def _cover(value: str, turn: object, mentions: pd.DataFrame | None, language: st
         starts, ends = mentions["char_start"].astype(int), mentions["char_end"].astype(int)
         spans = list(zip(starts, ends, mentions["category"], strict=True))
     windows = value_spans(value, text, language)
-    covered = all(
-        any(a <= k < b for a, b, _ in spans)
+    inside = [
+        all(any(a <= k < b for a, b, _ in spans) for k in range(start, end) if text[k].isalnum())
         for start, end in windows
-        for k in range(start, end)
-        if text[k].isalnum()
-    )
+    ]
     kinds = [c for a, b, c in spans for start, end in windows if a < end and start < b]
     exposed = not windows and _exposed(value, mask(text, [(a, b) for a, b, _ in spans]), language)
-    return _Coverage(bool(windows), covered, kinds[0] if kinds else None, exposed)
+    closed = sum(inside)
+    return _Coverage(closed, len(inside) - closed, kinds[0] if kinds else None, exposed)
 
 
 def value_spans(value: str, text: str, language: str) -> list[tuple[int, int]]:

@@ -26,7 +26,7 @@ _WRITTEN_URL = re.compile(
     ),
     FLAGS,
 )
-_IP = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
+_IP = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?!\d|\.\d)")
 _SPOKEN_DOMAIN = {
     "en": (
         rf"(?:[\w-]+(?:\s+(?:dash|hyphen)\s+[\w-]+)*)(?:(?:\s+dot\s+|\.)[\w-]+)*(?:\s+dot\s+"
@@ -42,6 +42,7 @@ _NOT_LOCAL = set(
     words(
         "is it's its or to at email e-mail mail address my her his the"
         " that's use write send on just you can me est c'est adresse mon"
+        " it them this these file files photo photos look upload us"
         " ma votre courriel à moi sur écrivez and et so uh um euh"
     )
 )

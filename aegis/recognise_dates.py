@@ -125,8 +125,27 @@ def dates_found(views: Sequence[View], language: str) -> Iterator[Found]:
                     while view.text[end - 1] in " .,":
                         end -= 1
                     yield Found(view.index, match.start(), end, "DATE", "date", score)
+        yield from _ranges(view, language)
         yield from _lone_months(view, language)
         yield from _asked_dates(views, view, language)
+
+
+def _ranges(view: View, language: str) -> Iterator[Found]:
+    """The first day of ``du 5 au 9 octobre``, ``from the fifth to the ninth of October``."""
+    p = _date_parts(language)
+    day, month = p["day"], p["month"]
+    if language == "fr":
+        pattern = (
+            rf"\b(?:du|entre le|le)\s+({day})\s+(?:au|et le|et|ou le)\s+{day}\s+{month}(?!\w)"
+        )
+    else:
+        nth = rf"(?:{ordinal_words()}|\d{{1,2}}(?:st|nd|rd|th))"
+        pattern = (
+            rf"\b(?:from|between|on)?\s*the\s+({nth})\s+(?:to|until|till|and|or|through)\s+(?:the\s+)?"
+            rf"{day}\s+(?:of\s+)?{month}(?!\w)"
+        )
+    for match in re.finditer(pattern, view.text, FLAGS):
+        yield Found(view.index, *match.span(1), "DATE", "date", 0.9)
 
 
 def _month_is_verb(view: View, match: re.Match[str], language: str) -> bool:

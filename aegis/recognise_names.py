@@ -68,7 +68,7 @@ _APPOSED = {
     r"|sister|son|daughter|wife|husband|mother|father|mum|mom|dad"
     r"|partner|neighbou?r|cousin|uncle|aunt|carer)\b",
     "fr": (
-        r"(?<![\w'])([^\W\d_]{3,}),? (?:mon|ma|son|sa) (?:\w+ )?(?:frère"
+        r"(?:(?<![\w'])|(?<=\b[dl]'))([^\W\d_]{3,}),? (?:mon|ma|son|sa|notre) (?:\w+ )?(?:frère"
         r"|sœur|fils|fille|femme|mari|mère|père|compagnon|compagne|voisine?)\b"
     ),
 }
@@ -190,7 +190,7 @@ def names_found(views: Sequence[View], language: str, is_common: IsCommon) -> It
         for match in title.finditer(view.text):
             kin = re.match(
                 (
-                    r"(?:father|sister|sir|madam|doc\b|nurse|midwife|officer|infirmi"
+                    r"(?:father|sister|sir|madam\b|doc\b|nurse|midwife|officer|infirmi"
                     r"|tante|oncle|uncle|aunt)"
                 ),
                 match[1],
@@ -201,6 +201,10 @@ def names_found(views: Sequence[View], language: str, is_common: IsCommon) -> It
             found = _name_after(view, after, is_common, trusted=not kin)
             if found and (view.cased or not kin):
                 yield Found(view.index, match.end(), found[1], "NAME", "title", 0.95)
+            elif (
+                view.cased and not kin and (small := _small_name(view, match, language, is_common))
+            ):
+                yield Found(view.index, *small, "NAME", "title", 0.9)
             elif re.match(r"[A-HJ-Z]\.(?=\W|$)", view.text[match.end() :]) and not kin:
                 yield Found(view.index, match.end(), match.end() + 2, "NAME", "title", 0.9)
         for match in cue.finditer(view.text):
@@ -230,6 +234,27 @@ def names_found(views: Sequence[View], language: str, is_common: IsCommon) -> It
     yield from _answers(views, language, is_common)
 
 
+def _small_name(
+    view: View, title: re.Match[str], language: str, is_common: IsCommon
+) -> tuple[int, int] | None:
+    """A listed family name in small letters after a title: ``je suis madame petit,``."""
+    word = re.match(r"[^\W\d_]{3,}(?![\w'-])", view.text[title.end() :])
+    if not word or re.match(r"d", title[1], FLAGS):
+        return None
+    low = word.group().casefold()
+    if low not in last_names(language) or low in NOT_NAMES:
+        return None
+    before, after = view.text[: title.start()], view.text[title.end() + word.end() :]
+    said = re.search(
+        r"\b(?:suis|c'est|appelle|nom|name is|i'm|this is|it's|hello|hi|bonjour)\s+$",
+        before,
+        FLAGS,
+    )
+    if is_common(low) and not said and not re.match(r"\s*(?:[,.?!]|$)", after):
+        return None
+    return title.end(), title.end() + word.end()
+
+
 def _listed(view: View, language: str, is_common: IsCommon) -> Iterator[Found]:
     """A listed given name and the capitalised word or initial after it ("Doris", "Maria S.")."""
     if not view.cased:
@@ -241,7 +266,7 @@ def _listed(view: View, language: str, is_common: IsCommon) -> Iterator[Found]:
                 )
         return
     pattern = (
-        r"(?<![\w'])([A-ZÀ-Ý][a-zà-ÿ]+(?:-[A-ZÀ-Ý][a-zà-ÿ]+)?)((?:\s+[A-Z]\.(?=\W|$))?"
+        r"(?:(?<![\w'])|(?<=\b[dlDL]'))([A-ZÀ-Ý][a-zà-ÿ]+(?:-[A-ZÀ-Ý][a-zà-ÿ]+)?)((?:\s+[A-Z]\.(?=\W|$))?"
         r"(?:\s+(?:(?:O'|Mc|Mac|De|d')?[A-ZÀ-Ý][a-zà-ÿ]+(?:-[A-ZÀ-Ý][a-zà-ÿ]+)?)"
         r"|\s+[A-Z]\.?(?=[\s,;?!)]|$))?)"
     )

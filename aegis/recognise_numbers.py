@@ -64,7 +64,7 @@ def _run_pattern(language: str) -> re.Pattern[str]:
     and_ = "and" if language == "en" else "et"
     link = (
         rf"(?:\s*[-–,./]\s*|\.{{3}}\s*|\s+(?:{and_}|dash|hyphen|tiret|slash"
-        rf"|space)\s+|\s*[()]\s*|\s+)"
+        rf"|space)\s+|\s*[()]\s*|\s*[,.…]*\s+(?:euh|heu|uh|um|er)[\s,.…]+|\s+)"
     )
     return re.compile(rf"(?<![\w@])[+(#]?{piece}(?:{link}{piece})*(?![\w@])", FLAGS)
 
@@ -206,7 +206,7 @@ _LABELS: dict[str, list[tuple[str, str]]] = {
             r"\bid\b|identifier|identification|reference|study (?:number|id)"
             r"|trial|participant|subject (?:number|id|no)"
             r"|accession|case (?:number|no|id|#)|order number|specimen|sample"
-            r"|confirmation|tracking|booking|ticket|badge|employee|student|appointment"
+            r"|confirmation|tracking|booking|ticket|badge|wristband|bracelet|\btag\b|barcode|employee|student|appointment"
             r" number|\bref\b|voucher",
         ),
     ],
@@ -244,8 +244,8 @@ _LABELS: dict[str, list[tuple[str, str]]] = {
             "UNIQUE_ID",
             r"identifiant|référence|\bréf\b|numéro (?:d'étude|de participant"
             r"|de l'étude|d'inclusion|de prélèvement)|protocole"
-            r"|inclusion|participant|échantillon|badge|\bticket\b|numéro d'ordre"
-            r"|numéro de rendez-vous",
+            r"|inclusion|participant|échantillon|bracelet|étiquette|badge|\bticket\b"
+            r"|numéro d'ordre|numéro de rendez-vous",
         ),
     ],
 }
@@ -298,12 +298,27 @@ _ACK = re.compile(
 )
 
 
+_OPENERS = re.compile(
+    r"\b(?:then|and then|and|so|it's|that's|uh|um|er|okay|yes|puis|et puis|ensuite|et|alors|donc"
+    r"|euh|heu|c'est|oui)\b",
+    FLAGS,
+)
+
+
 def _digit_share(text: str, runs: Sequence[Run]) -> float:
     """Share of a turn's letters and digits that belong to its runs."""
     total = len(re.findall(r"\w", text))
     return (
         sum(len(re.findall(r"\w", text[r.start : r.end])) for r in runs) / total if total else 0.0
     )
+
+
+def _names_a_label(text: str, language: str) -> bool:
+    """Whether a turn ends by naming a number, as a question heard without its mark does."""
+    last = re.split(r"[.!]\s+", text.rstrip(" .!"))[-1]
+    label = _nearest_label(last, language)
+    short = len(last.split()) <= 9 and not re.search(r"\d", last)
+    return short and label is not None and label[1] <= 16
 
 
 def asked_for(views: Sequence[View], index: int, language: str) -> str | None:
@@ -314,7 +329,9 @@ def asked_for(views: Sequence[View], index: int, language: str) -> str | None:
         if _ACK.match(text):
             continue
         steps += 1
-        if views[j].speaker != views[index].speaker and _QUESTION.search(text):
+        if views[j].speaker != views[index].speaker and (
+            _QUESTION.search(text) or _names_a_label(text, language)
+        ):
             tail = text[-160:]
             birth = re.search(BIRTH[language], tail, FLAGS)
             label = _nearest_label(tail, language)
@@ -400,7 +417,13 @@ def _classify(
     ):
         return asked, "question", 0.9
     previous = last.get(view.speaker)
-    if previous and n >= 2 and share > 0.5 and _continues(views, previous[0], view.index):
+    opens = n >= 3 and not re.search(r"\w", _OPENERS.sub("", text[: run.start]))
+    if (
+        previous
+        and n >= 2
+        and (share > 0.5 or opens)
+        and _continues(views, previous[0], view.index)
+    ):
         return previous[1], "continued", 0.85
     return formed
 
@@ -413,7 +436,8 @@ def _zip_code(text: str, run: Run, language: str) -> bool:
     if language == "fr":
         town = re.search(r"(?:^|[\s'])[A-ZÀ-Ý][\w'-]+,?\s+(?:dans le\s+)?$", before)
         return town is not None or re.match(r",?\s+(?:à\s+)?[A-ZÀ-Ý][\w'-]+", after) is not None
-    return re.search(r",\s+(?:[A-Z]{2}|[A-Z][a-z]+),?\s+$", before) is not None
+    told = re.match(r",?\s+(?:that's|it's|which is|that is)\s+(?:in\s+|near\s+)?[A-Z]", after)
+    return told is not None or re.search(r",\s+(?:[A-Z]{2}|[A-Z][a-z]+),?\s+$", before) is not None
 
 
 def _label_holds(label: tuple[str, int], run: Run, before: str) -> bool:
@@ -452,6 +476,9 @@ def _by_form(raw: str, run: Run, language: str) -> tuple[str, str, float] | None
             return "VEHICLE", "plate", 0.8
         if run.digits >= 5 and len(digits) >= 6:
             return "UNIQUE_ID", "form", 0.6
+        coded = run.digits >= 4 and re.search(r"\d[\s-]+\d|[A-Za-z]-\d", raw) is not None
+        if coded and re.fullmatch(r"[a-z]{1,4}\d{4,}[a-z]?", digits):
+            return "UNIQUE_ID", "code", 0.6
         return None
     if re.fullmatch(r"\d{3}-\d{2}-\d{4}", raw):
         return "SSN", "form", 0.9
@@ -465,6 +492,8 @@ def _by_form(raw: str, run: Run, language: str) -> tuple[str, str, float] | None
     french = language == "fr" and len(digits) == 10 and digits[0] == "0"
     english = language == "en" and (len(digits) == 10 or (len(digits) == 11 and digits[0] in "01"))
     spoken = run.singles >= 4
+    if language == "fr" and re.fullmatch(r"0[1-79](?:\d\d){2,3}", digits) and grouped:
+        return "PHONE", "form", 0.7
     if french or (english and (grouped or spoken or digits[0] == "0")):
         return "PHONE", "form", 0.85
     if len(digits) == 7 and (grouped or spoken):

@@ -91,12 +91,33 @@ def places_found(views: Sequence[View], language: str, is_common: IsCommon) -> I
         )
         for finder in finders:
             yield from finder(view, is_common)
+        yield from _opened(view, language)
         yield from _towns(view, language, is_common)
         if language == "en":
             yield from _postcodes(view)
 
 
+_DWELLS = (
+    r"(?:live[sd]?|living|moved|address is|house is|home is|stay(?:s|ing)?|flat is|grew up|down"
+    r"|over|office is|based)"
+)
+
+
+def _streets_without_number(view: View) -> Iterator[Found]:
+    """``I live on Mill, Pond Lane`` as a pause is heard, and ``we moved to mill pond lane``."""
+    word = r"(?-i:[A-Z])[\w']+" if view.cased else r"[a-z][\w']+"
+    pattern = (
+        rf"\b{_DWELLS}\s+(?:up\s+|now\s+)?(?:on|at|in|to|off)\s+"
+        rf"({word}(?:,?\s+{word}){{0,2}},?\s+(?:{_PLAIN_STREETS}))(?!\w)"
+    )
+    for match in re.finditer(pattern, view.text, FLAGS):
+        names = re.findall(r"[\w']+", match[1])[:-1]
+        if not any(_ordinary(w) or w.casefold() in _NOT_FACILITY for w in names):
+            yield Found(view.index, *match.span(1), "LOCATION", "street", 0.9)
+
+
 def _streets_en(view: View, is_common: IsCommon) -> Iterator[Found]:
+    yield from _streets_without_number(view)
     number = (
         rf"(?:(?:flat|apartment|apt\.?|unit|suite)\s+[\w]+,?\s+)?(?:\d{{1,5}}[a-z]?"
         rf"|(?:(?:{NUMBER_WORDS['en']}|and)[\s-]+)*(?:{NUMBER_WORDS['en']}))(?:\s*[-/]\s*\d+"
@@ -159,7 +180,7 @@ def _rstrip(text: str, end: int) -> int:
 
 
 def _streets_fr(view: View, is_common: IsCommon) -> Iterator[Found]:
-    kinds = _STREETS_FR
+    kinds = rf"(?:{_STREETS_FR})s?"
     number = (
         rf"(?:(?:au\s+)?(?:\d{{1,4}}|(?:(?:{NUMBER_WORDS['fr']}|et)[\s-]+)*(?:{NUMBER_WORDS['fr']}"
         rf"))(?:\s*(?:bis|ter))?,?\s+)"
@@ -173,6 +194,8 @@ def _streets_fr(view: View, is_common: IsCommon) -> Iterator[Found]:
         if view.cased
         else r"[\w'’À-ÿ-]+"
     )
+    if view.cased:
+        yield from _numbered_streets_fr(view, number, link)
     for match in re.finditer(
         rf"(?<!\w)({number})?(?:{kinds})\s+{link}(?-i:{name})", view.text, FLAGS
     ):
@@ -183,6 +206,17 @@ def _streets_fr(view: View, is_common: IsCommon) -> Iterator[Found]:
             r"place|cours|route|passage|square|villa", match.group(), FLAGS
         ):
             yield Found(view.index, start, match.end(), "LOCATION", "street", 0.9)
+
+
+def _numbered_streets_fr(view: View, number: str, link: str) -> Iterator[Found]:
+    """``trois impasse du moulin``: a number, a kind and a name without a capital."""
+    kinds = r"(?:rue|avenue|boulevard|impasse|allée|quai|chemin)s?"
+    pattern = rf"(?<!\w)({number}){kinds}\s+(?:{link})(?<=[\s'])(?-i:[a-zà-ÿ][\w'-]{{3,}})"
+    for match in re.finditer(pattern, view.text, FLAGS):
+        told = re.search(r"\s(?:d[eu]s?|d'|la|l')\s*\S+$", match.group(), FLAGS)
+        one = re.match(r"une?\s", match[1], FLAGS)
+        if told and not one:
+            yield Found(view.index, *match.span(), "LOCATION", "street", 0.85)
 
 
 def _facilities_en(view: View, is_common: IsCommon) -> Iterator[Found]:
@@ -207,7 +241,9 @@ def _facilities_en(view: View, is_common: IsCommon) -> Iterator[Found]:
         ):
             yield Found(view.index, match.start(), match.end(), "LOCATION", "facility", 0.9)
         for match in re.finditer(
-            r"(?<!\w)(?:[Ss]t|[Ss]aint|Mt|Mount|Our Lady)\.?\s+(?:of\s+)?[A-Z][a-z]+(?:'s)?(?!\w)",
+            r"(?<!\w)(?:[Ss]t|[Ss]aint|Mt|Mount|Our Lady)\.?\s+(?:of\s+)?[A-Z][a-z]+(?:'s)?(?!\w)"
+            rf"(?:\s+(?i:(?:maternity|stroke|day|birth|children's|eye|burns|renal)\s+"
+            rf"(?:unit|ward|cent(?:er|re))|{_STRONG_FACILITY})(?!\w))?",
             text,
         ):
             if re.search(r"\b(?:at|from|to|in|by|of|via)\s+(?:the\s+)?$", text[: match.start()]):
@@ -270,6 +306,25 @@ def _name_tail(words: str, is_common: IsCommon) -> str:
     return "".join(kept)
 
 
+_OPENED = {
+    "en": rf"^\W*(?:(?:hello|hi|good (?:morning|afternoon|evening)),?\s+)?(?:this is\s+)?"
+    rf"((?:[\w'&-]+\s+){{1,3}}(?:{_STRONG_FACILITY}|reception))"
+    r"[,.]?\s+(?:good (?:morning|afternoon|evening)|hello|this is|[A-Z]\w+ speaking"
+    r"|how can|how may)",
+    "fr": rf"^\W*(?:allô,?\s+)?((?:{_FACILITY_FR})s?\s+(?:de la|de l'|des|du|de|d')\s*[\w'-]+)"
+    r"\s*,.*?\b(?:bonjour|bonsoir|j'écoute)",
+}
+
+
+def _opened(view: View, language: str) -> Iterator[Found]:
+    """The place that answers a call: ``Elm House Surgery, good morning``."""
+    for match in re.finditer(_OPENED[language], view.text, FLAGS):
+        names = [w.casefold() for w in re.findall(r"[\w'-]+", match[1])]
+        named = [w for w in names if w not in _NOT_FACILITY and not _ordinary(w)]
+        if len(named) >= 2 and not {"i", "you", "we", "i'm"} & set(names):
+            yield Found(view.index, *match.span(1), "LOCATION", "facility", 0.85)
+
+
 def _facilities_fr(view: View, is_common: IsCommon) -> Iterator[Found]:
     link = r"(?:\s+(?:de\s+la|de\s+l'|des|du|de|d'|la|le|les|saint|sainte))*\s*"
     name = r"[A-ZÀ-Ý][\w'À-ÿ-]+(?:\s+(?:(?:de|la|le|les|du|des|d')\s*)*[A-ZÀ-Ý][\w'À-ÿ-]+){0,3}"
@@ -314,7 +369,10 @@ _POSTCODE_SAID = (
 
 
 _SHORT_WORDS = frozenset(
-    words("be in to at of on or is it he me my we us so no go do as an am by if up i'm")
+    words(
+        "be in to at of on or is it he me my we us so no go do as an am by if up i'm uh um ah oh"
+        " er eh mm hm"
+    )
 )
 
 
@@ -373,7 +431,7 @@ def _towns(view: View, language: str, is_common: IsCommon) -> Iterator[Found]:
     yield from _named_places(view, language, is_common)
     moved = {
         "en": (
-            r"\b(?:(?:i'm|we're|they're|he's|she's) in\s+|(?:live[sd]?|living"
+            r"\b(?:(?:i'm|we're|they're|he's|she's|that's|it's|it is) in\s+|(?:live[sd]?|living"
             r"|moved|grew up|born|resid(?:es?|ing)|staying|based|travel(?:led"
             r"|ed)?|drove|flew|home)\s+(?:over\s+|back\s+|out\s+)?(?:in|to|from"
             r"|near|at)\s+)"
@@ -397,6 +455,7 @@ def _towns(view: View, language: str, is_common: IsCommon) -> Iterator[Found]:
 _LANDMARKS = (
     r"Park|Hill|Bridge|Station|Common|Beach|Lake|Forest|Mall|Market|Airport|Stadium|Island|Valley"
     r"|Heights|Village|Estate|Farm|Woods|County|Town|City|Square|Harbour|Harbor|Bay|Castle|Abbey"
+    r"|Falls|Springs|Rapids|Creek|Ridge|Mills|Cove|Crossing|Hollow|Meadows|Junction|Point|Fields"
 )
 
 
@@ -414,7 +473,7 @@ def _named_places(view: View, language: str, is_common: IsCommon) -> Iterator[Fo
         else rf"\b(?:{kinds})\b[^.?!]{{3,30}}?,?\s+(?:à\s+)({word})(?!\w)"
     )
     for match in re.finditer(after, view.text):
-        first = match[1].split()[0].casefold()
+        first = re.sub(r"'s$", "", match[1].split()[0].casefold())
         if (
             first not in NOT_NAMES
             and first not in places()

@@ -25,7 +25,7 @@ from aegis.lexicon import (
 from aegis.recognisers import Found, View
 from aegis.vocabulary import Vocabulary
 
-_SURE = ("title", "answer", "spelled")
+_SURE = ("title", "answer", "spelled", "word name")
 
 
 def decide(

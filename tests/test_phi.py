@@ -61,6 +61,10 @@ def tables() -> dict[str, pd.DataFrame]:
             "turn_index": [0, 1],
             "start_s": [0.0, 5.0],
             "end_s": [4.0, 9.0],
+            "text": [
+                "John Smith here, it's oh seven seven double zero.",
+                "third of May nineteen sixty two, I was born in Harrogate.",
+            ],
             "language": "en",
         }
     )
@@ -118,3 +122,26 @@ def test_protected_terms_touched() -> None:
     mentions = pd.DataFrame({"turn_id": ["t"], "char_start": [0], "char_end": [9]})
     touched = protected_touched(mentions, turns)
     assert (touched.numerator, touched.denominator) == (1, 2)
+
+
+def homograph(covered: list[tuple[int, int]]) -> bool:
+    """Whether the name Hope counts as covered beside "I hope" with these spans covered."""
+    script = "Hope is here. I hope so."
+    times = {"recording_id": "d/b", "start_s": [0.0], "end_s": [4.0], "text": [script]}
+    gold_turns = pd.DataFrame({**times, "turn_index": [0], "language": ["en"]})
+    turns = pd.DataFrame({**times, "turn_id": ["t"], "language": ["en"]})
+    gold = pd.DataFrame(
+        [("d/b", 0, 0, "Hope", "NAME")],
+        columns=["recording_id", "turn_index", "char_start", "text", "category"],
+    )
+    mentions = pd.DataFrame(
+        [("t", a, b, "NAME") for a, b in covered],
+        columns=["turn_id", "char_start", "char_end", "category"],
+    )
+    return bool(score_detection(mentions, turns, gold, gold_turns)["covered"].iloc[0])
+
+
+def test_an_ordinary_use_of_a_name_that_is_a_word_is_no_leak() -> None:
+    assert homograph([(0, 4)])
+    assert homograph([(0, 4), (16, 20)])
+    assert not homograph([])

@@ -26,6 +26,7 @@ from aegis.recognise_dates import ages_found, dates_found
 from aegis.recognise_names import names_found
 from aegis.recognise_numbers import numbers_found
 from aegis.recognise_places import places_found
+from aegis.recognise_word_names import word_names_found
 from aegis.recognisers import Found, View
 from aegis.vocabulary import Vocabulary
 from aegis.weighing import decide, resolve
@@ -102,6 +103,7 @@ class Rules:
             *addresses_found(views, language),
             *places_found(views, language, common),
             *names_found(views, language, common),
+            *word_names_found(views, language, common),
             *self._models.spans(views, language),
         ]
 
