@@ -132,3 +132,88 @@ def test_few_spans_on_real_consultations() -> None:
         words += sum(len(text.split()) for text in turns)
         spans += len(found(turns))
     assert words > 5000 and spans <= words / 1000
+
+
+# --- kinds of mentions: (language, turns, expected (turn, category, text)) ---------------------
+
+KINDS = {
+    "a word as a name: called out, subject, several relatives": (
+        "en",
+        [
+            "Grace, could you bring the chart? I say grace before meals.",
+            "Heather is my neighbour. My brothers frank and Max may visit. It may rain.",
+            "Hello, this is Will. Will you take the dose, Ivy?",
+        ],
+        [(0, "NAME", "Grace"), (1, "NAME", "Heather"), (1, "NAME", "frank"), (1, "NAME", "Max"),
+         (2, "NAME", "Will"), (2, "NAME", "Ivy")],
+    ),
+    "French names that are words, after an elision too": (
+        "fr",
+        [
+            "Bonjour, je suis madame blanc.",
+            "Rose est née ici. C'est la sœur d'Olivia, ma voisine. Une rose rouge.",
+        ],
+        [(0, "NAME", "blanc"), (1, "NAME", "Rose"), (1, "NAME", "Olivia")],
+    ),
+    "a street name broken by a pause": (
+        "en",
+        ["We moved to Copper, Mill Road last year."],
+        [(0, "LOCATION", "Copper, Mill Road")],
+    ),
+    "a street name without capitals or number": (
+        "en",
+        ["i live on copper mill road now and i walk a lot"],
+        [(0, "LOCATION", "copper mill road")],
+    ),
+    "French street with number, heard in small letters": (
+        "fr",
+        ["Il habite douze impasses du lavoir, à Limoges."],
+        [(0, "LOCATION", "douze impasses du lavoir"), (0, "LOCATION", "Limoges")],
+    ),
+    "a town that a pause follows a zip code": (
+        "en",
+        ["And the zip code?", "604-11, that's in Amber Springs."],
+        [(1, "LOCATION", "604-11"), (1, "LOCATION", "Amber Springs")],
+    ),
+    "a code of letters and digits": (
+        "en",
+        ["The wristband says K-58-03, and L4-5 is fine."],
+        [(0, "UNIQUE_ID", "K-58-03")],
+    ),
+    "a question heard without its mark": (
+        "en",
+        ["And the driving licence.", "77124K. Hello."],
+        [(1, "LICENSE", "77124K")],
+    ),
+    "French telephone number in two turns": (
+        "fr",
+        ["Et votre portable.", "Attendez, 0712-45.", "Oui, ensuite.", "88-03, et voilà tout."],
+        [(1, "PHONE", "0712-45"), (3, "PHONE", "88-03")],
+    ),
+    "both days of a range": (
+        "fr",
+        ["Elle était là du 3 au 8 juin."],
+        [(0, "DATE", "3"), (0, "DATE", "8 juin")],
+    ),
+    "both days of an English range": (
+        "en",
+        ["I was away from the third to the ninth of June."],
+        [(0, "DATE", "third"), (0, "DATE", "ninth of June")],
+    ),
+    "a network address at the end of a sentence": (
+        "en",
+        ["How do I send the pump data?", "Type 198.51.100.7."],
+        [(1, "IP", "198.51.100.7")],
+    ),
+    "a unit of a hospital": (
+        "en",
+        ["She was born at the St. Brendan maternity unit."],
+        [(0, "LOCATION", "St. Brendan maternity unit")],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kind_of_mention(kind: str) -> None:
+    language, turns, expected = KINDS[kind]
+    assert found(turns, language) == expected
