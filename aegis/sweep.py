@@ -48,6 +48,8 @@ from aegis.tables import Run, content_id
 LAST = "13_contrasts"
 """The last stage of a sweep unless another is named."""
 _SHARED = ("tables", "receipts", "notebooks", "wav", "secret")
+_OWN = frozenset({"workers.log", "study.json"})
+"""What every run writes for itself, the log in place."""
 _MARKS = "shared.json"
 
 Mark = list[int]
@@ -182,7 +184,8 @@ def share(parent: Run, variant: Run, stages: Sequence[str]) -> int:
 def _shared_files(run: Run) -> Iterator[Path]:
     for folder in _SHARED:
         for base, _, names in os.walk(run.root / folder):
-            yield from (Path(base) / name for name in names if not name.startswith("."))
+            own = (name for name in names if not name.startswith(".") and name not in _OWN)
+            yield from (Path(base) / name for name in own)
 
 
 def _files_of(run: Run, stages: set[str]) -> set[str]:
