@@ -17,7 +17,7 @@ study: $(STAMP)  ## Everything: environment, weights, the demo study, the site
 
 experiments: $(STAMP)  ## What appendices D, E, M and N compute on top of the demo study
 	@$(AEGIS) run params/experiments.yaml
-	@$(AEGIS) render --run demo
+	@$(AEGIS) render --with-originals --run demo
 
 test: $(STAMP)  ## Linters, types, layers and the whole test suite
 	@scripts/system_packages.sh test

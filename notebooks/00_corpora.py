@@ -106,6 +106,9 @@ counts = pd.Series({name: len(frame) for name, frame in gold.items()}, name="row
 report.table(counts.rename_axis("truth").reset_index())
 
 # %%
+#| label: fig-durations
+#| fig-cap: Length of the usable recordings, by layout of their channels.
+#| fig-alt: Stacked histogram of durations in seconds, one colour a layout.
 shown = usable.astype({"layout": str, "duration_s": float})
 figure, axes = plt.subplots()
 if len(shown):

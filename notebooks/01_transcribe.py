@@ -94,6 +94,9 @@ report.rates(coverage)
 # A turn is the unit of conversion and editing: one speaker, at most about eleven seconds.
 
 # %%
+#| label: fig-turn-lengths
+#| fig-cap: Length of the turns, in bins of one second.
+#| fig-alt: Histogram of turn lengths in seconds.
 lengths = turn_times.assign(seconds=(turn_times["end_s"] - turn_times["start_s"]).astype(float))
 plot = so.Plot(lengths, x="seconds").add(so.Bars(), so.Hist(binwidth=1))
 report.figure(lengths, lambda: plot.label(x="length of a turn in seconds", y="turns"))

@@ -90,6 +90,9 @@ by_category = summary.groupby("category")[counts].sum().sort_values("n_mentions"
 by_category
 
 # %%
+#| label: fig-mentions
+#| fig-cap: Detected mentions of identifiers, by category.
+#| fig-alt: Horizontal bars, one a category, of the number of mentions.
 shown = by_category.reset_index()
 report.style()
 plot = so.Plot(shown, x="n_mentions", y="category").add(so.Bar())

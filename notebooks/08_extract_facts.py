@@ -56,6 +56,9 @@ report.table(account(summary, ["language"], "recordings"))
 # It describes the source fact, not the severity of a later error.
 
 # %%
+#| label: fig-facts
+#| fig-cap: Clinical facts of the frozen inventory, by importance and polarity.
+#| fig-alt: Stacked bars of facts, one bar an importance, one colour a polarity.
 facts = made["facts"]
 kinds = facts.groupby(["importance", "polarity"]).size().rename("facts").reset_index()
 plot = so.Plot(kinds, x="importance", y="facts", color="polarity").add(so.Bar(), so.Stack())

@@ -102,6 +102,9 @@ by_plan = kept.groupby(["condition", "planned_text_holds_original"]).size()
 report.table(by_plan.rename("retained").reset_index())
 
 # %%
+#| label: fig-originals-heard
+#| fig-cap: Edits whose original is retained, absent or uncertain in the whole conversation.
+#| fig-alt: Stacked bars of edits, one bar a condition, one colour a status.
 conversations = matches[matches["scope"] == "conversation"]
 status = conversations.groupby(["condition", "original_status"]).size().rename("edits")
 status = status.reset_index()

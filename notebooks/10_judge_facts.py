@@ -96,6 +96,9 @@ than at its start; {drift["unobserved"]} have no valid label in both. {rules}
 # is a fresh transcription of the original audio. Scheduled = the five labels + unobserved.
 
 # %%
+#| label: fig-fact-verdicts
+#| fig-cap: Verdicts on the facts in each condition; what was not observed stays in the bar.
+#| fig-alt: Stacked bars of facts, one bar a condition, one colour a verdict.
 long = outcomes.melt("condition", [*LABELS, "unobserved"], "label", "facts")
 plot = so.Plot(long, x="condition", y="facts", color="label").add(so.Bar(), so.Stack())
 report.figure(long, lambda: plot.label(x=""))

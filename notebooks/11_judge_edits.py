@@ -76,6 +76,9 @@ rates = [
 report.rates(pd.DataFrame(rates))
 
 # %%
+#| label: fig-edit-verdicts
+#| fig-cap: Judged outcome of each focused edit, by renderer.
+#| fig-alt: Stacked bars of edits, one bar a renderer, one colour an outcome.
 counts = first.groupby(["condition", "replacement_status"]).size().rename("edits").reset_index()
 plot = so.Plot(counts, x="condition", y="edits", color="replacement_status")
 report.figure(counts, lambda: plot.add(so.Bar(), so.Stack()).label(x=""))

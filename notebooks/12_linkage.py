@@ -111,6 +111,9 @@ percents = ["eer", "ci_low", "ci_high", "eer_original", "above_original"]
 report.table(beside.assign(**{name: 100 * beside[name].astype(float) for name in percents}), 1)
 
 # %%
+#| label: fig-scores
+#| fig-cap: Distribution of the attacker's scores for the same and for other speakers.
+#| fig-alt: Cumulative shares of trials by score, two lines a panel, apart where speakers link.
 shown = trials[trials["protocol"].isin(["final", "shared"]) & (trials["backend"] == backends[0])]
 shown = shown.assign(pair=shown["target"].map({True: "same speaker", False: "other speaker"}))
 if len(shown):
@@ -121,6 +124,9 @@ if len(shown):
     plt.show()
 
 # %%
+#| label: fig-eer
+#| fig-cap: Equal error rates beside those of the originals on the same profiles.
+#| fig-alt: Horizontal bars of error rates, one pair a condition, one panel an encoder and region.
 final = beside[beside["protocol"] == "final"].astype({"eer": float, "eer_original": float})
 both = final.melt(keys, ["eer", "eer_original"], "speech tested", "error rate")
 both["speech tested"] = both["speech tested"].map(

@@ -68,6 +68,9 @@ shown = contrasts.focused(matches).groupby(["condition", "category"])["replaceme
 report.table(shown.value_counts().rename("intentions").reset_index())
 
 # %%
+#| label: fig-realised-retained
+#| fig-cap: Replacements heard and originals still heard, with 95 % intervals.
+#| fig-alt: Points with intervals of two shares, one row a renderer.
 shown = build.realised_retained(lexical)
 report.figure(shown, lambda: figures.draw_realised(shown))
 
@@ -111,6 +114,9 @@ absent = table[table["status"] == "not_applicable"]
 report.table(absent[["endpoint", "condition_a", "condition_b", "family", "reason"]])
 
 # %%
+#| label: fig-contrasts
+#| fig-cap: Paired differences with their 95 % intervals.
+#| fig-alt: Points with horizontal intervals around a line at zero, one row a contrast.
 drawn = run.dropna(subset=["estimate", "ci_low"])
 report.figure(drawn, lambda: figures.draw_contrasts(drawn))
 
@@ -156,6 +162,9 @@ report.table(claims.groupby(["unit", "status"]).size().rename("claims").reset_in
 # a recipient needs to hear and what an attacker holds decide which corner matters.
 
 # %%
+#| label: fig-tradeoff
+#| fig-cap: "Word error rate against the attacker's error rate, by condition."
+#| fig-alt: "Scatter of conditions: errors of recognition across, errors of the attacker up."
 both = build.tradeoff(claims, reference)
 names = ("word error rate, percent", "equal error rate of the attacker, percent")
 report.figure(both, lambda: figures.draw_tradeoff(both, *names))

@@ -106,6 +106,9 @@ report.table(
 )
 
 # %%
+#| label: fig-aims
+#| fig-cap: How far each measure is on the good or the bad side of its aim, in points.
+#| fig-alt: Horizontal bars around zero, one a measure, coloured by whether the aim is met.
 gaps = aims.dropna(subset=["value"]).astype({"value": float, "aim": float})
 distance = 100 * (gaps["value"] - gaps["aim"])
 gaps["margin"] = distance.where(gaps["direction"] == ">=", -distance)

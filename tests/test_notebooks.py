@@ -94,6 +94,20 @@ def test_it_shows_no_secret_table(path: Path) -> None:
                 assert not [a for a in node.args if _shown_name(a) in secret or _reads_secret(a)]
 
 
+def test_its_figures_have_label_caption_and_alternative_text(path: Path) -> None:
+    """What draws says so at the head of its cell; a text alternative is no copy of the caption."""
+    _, code = split(path)
+    for cell in code:
+        if not re.search(r"plt\.show\(|report\.figure\(|so\.Plot\(", cell):
+            continue
+        options = dict(re.findall(r"^#\| ([\w-]+): (.+)$", cell, re.MULTILINE))
+        assert options.get("label", "").startswith("fig-"), cell[:80]
+        assert len(options.get("fig-cap", "")) > 20
+        assert len(options.get("fig-alt", "")) > 20
+        assert options["fig-alt"] != options["fig-cap"]
+        assert cell.startswith("#|")
+
+
 def _reads_secret(node: ast.AST) -> bool:
     """``stage.read("turns")`` or ``stage.write("turns", ...)`` of a secret table."""
     return (

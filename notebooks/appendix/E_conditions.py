@@ -82,6 +82,9 @@ failed = redactions[redactions["status"] != "ok"].groupby(["kind", "reason"]).si
 report.table(failed.rename("regions").reset_index())
 
 # %%
+#| label: fig-covered
+#| fig-cap: How long a cover lasts, by the length of what it hides.
+#| fig-alt: Scatter of covered seconds against characters, one panel a kind of cover.
 ok = redactions[redactions["status"] == "ok"].astype({"covered_s": float, "n_characters": float})
 plot = so.Plot(ok, x="n_characters", y="covered_s").add(so.Dot(alpha=0.4), so.Jitter(0.4))
 plot = plot.label(x="characters of what was covered", y="covered seconds")

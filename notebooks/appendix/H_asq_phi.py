@@ -94,6 +94,9 @@ shown = scores.assign(**{c: 100 * scores[c].astype(float) for c in ("value", "ci
 report.table(shown.drop(columns=["status", "reason"]), 1)
 
 # %%
+#| label: fig-asq-halves
+#| fig-cap: Detection on both halves of the corpus.
+#| fig-alt: Horizontal bars in per cent, one pair a measure, one colour a half.
 half = shown[(shown["split"] != "all") & (shown["measure"] != "leaked_characters")]
 
 

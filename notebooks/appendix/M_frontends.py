@@ -111,6 +111,9 @@ kept = own[own["measure"].isin(chosen)].reset_index(drop=True)
 report.rates(kept.drop(columns="value")) if measured else report.say("Not run in this profile.")
 
 # %%
+#| label: fig-frontends
+#| fig-cap: Facts preserved with each pair of recogniser and diarizer.
+#| fig-alt: Points of preserved facts by condition, one colour a front end.
 own = table[(table["measure"] == "facts preserved") & table["condition"].ne("source_text")]
 own = own.assign(pair=own["asr"] + " + " + own["diarizer"]).astype({"value": float})
 plot = so.Plot(own, x="condition", y="value", color="pair").add(so.Dot(), so.Dodge())

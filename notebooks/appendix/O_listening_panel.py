@@ -62,6 +62,9 @@ summary = describe(ratings)
 report.rates(summary) if found is not None else report.say("Nobody has answered yet.")
 
 # %%
+#| label: fig-ratings
+#| fig-cap: Answers of the listeners, by kind of question and condition.
+#| fig-alt: Bars of ratings by answer, one panel a kind, one colour a condition.
 answered = ratings.dropna(subset="answer").astype({"answer": str})
 counted = answered.groupby(["kind", "condition", "answer"]).size().rename("ratings").reset_index()
 plot = so.Plot(counted, x="answer", y="ratings", color="condition").add(so.Bar(), so.Dodge())

@@ -33,6 +33,9 @@ fates = ledger.item_fates(stage.run)
 report.table(fates)
 
 # %%
+#| label: fig-fates
+#| fig-cap: Fates of everything scheduled, as shares of its rows.
+#| fig-alt: Stacked horizontal bars, one a table, one colour a status.
 kinds = [c for c in fates.columns if c not in ("table", "unit", "scheduled")]
 shares = fates.set_index("table")[kinds].div(fates.set_index("table")["scheduled"], axis=0)
 axes = shares.plot.barh(stacked=True, figsize=(7, 0.32 * len(shares) + 1), edgecolor="white")

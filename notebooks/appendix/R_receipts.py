@@ -39,6 +39,9 @@ costs = costs[costs["stage"] != stage.name]
 report.table(costs, 1)
 
 # %%
+#| label: fig-costs
+#| fig-cap: Engine and wall seconds of each stage.
+#| fig-alt: Horizontal bars in seconds, one pair a stage.
 shown = costs.set_index("stage")[["engine_s", "wall_s"]]
 axes = shown.plot.barh(figsize=(7, 0.36 * len(shown) + 1))
 axes.set(xlabel="seconds", ylabel="")
