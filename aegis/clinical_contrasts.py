@@ -6,8 +6,8 @@ without a valid verdict is unobserved: counted, and set to both extremes in the 
 are uncertain labels). The paired contrasts themselves are in :mod:`aegis.contrasts`.
 
 Functions: :func:`pair_labels`, :func:`fact_bounds`, :func:`null_control`,
-:func:`effect_table`, :func:`contradiction_table`, :func:`partition`, :func:`fact_claims`,
-:func:`edit_claims`.
+:func:`effect_table`, :func:`edit_bounds`, :func:`contradiction_table`, :func:`partition`,
+:func:`fact_claims`, :func:`edit_claims`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pandas as pd
 
 from aegis import stats
 from aegis.claims import claim_row
-from aegis.contrasts import RENDERERS, Draws, Row
+from aegis.contrasts import LEXICAL, RENDERERS, Draws, Row
 from aegis.stats import Bounds, Estimate, Floats
 
 LABELS = ("preserved", "partial", "missing", "contradicted", "uncertain")
@@ -133,6 +133,36 @@ def effect_table(
                     "unresolved": limits.n_unresolved, **control,
                 }
             )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def edit_bounds(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Judged outcomes of edits, renderer b minus a in points, with unresolved at both extremes.
+
+    An edit that was never rendered has failed, as everywhere; it is neither realised nor
+    retained and not unresolved. Uncertain and invalid verdicts are.
+    """
+    sides = []
+    for name in RENDERERS:
+        own = verdicts[verdicts["condition"] == name].sort_values(["intention_id", "order"])
+        sides.append(own.drop_duplicates("intention_id").set_index("intention_id"))
+    shared = sides[0].index.intersection(sides[1].index)
+    rows = []
+    for endpoint, (column, value) in LEXICAL.items():
+        counts = []
+        for side in (own.loc[shared] for own in sides):
+            unrendered = (side["status"] != "ok") & (side["attempts"] == 0)
+            unresolved = (side[column].isna() & ~unrendered) | (side[column] == "uncertain")
+            counts.append((int((side[column] == value).sum()), int(unresolved.sum())))
+        limits = stats.difference_bounds(counts[0], counts[1], len(shared))
+        points = 100 * (counts[1][0] - counts[0][0]) / len(shared) if len(shared) else float("nan")
+        rows.append(
+            {
+                "endpoint": endpoint, "edits": len(shared), "points": points,
+                "bound low": 100 * limits.low, "bound high": 100 * limits.high,
+                "unresolved": limits.n_unresolved,
+            }
+        )  # fmt: skip
     return pd.DataFrame(rows)
 
 

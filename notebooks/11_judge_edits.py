@@ -28,6 +28,7 @@ import seaborn.objects as so
 
 from aegis import report
 from aegis.accounting import account
+from aegis.clinical_contrasts import edit_bounds
 from aegis.engines.judging import ORDERS
 from aegis.engines.qualification import require_qualified
 from aegis.stage import open_stage
@@ -82,6 +83,14 @@ report.rates(pd.DataFrame(rates))
 counts = first.groupby(["condition", "replacement_status"]).size().rename("edits").reset_index()
 plot = so.Plot(counts, x="condition", y="edits", color="replacement_status")
 report.figure(counts, lambda: plot.add(so.Bar(), so.Stack()).label(x=""))
+
+# %% [markdown]
+# Renderer b minus a in points, with uncertain and invalid verdicts at both extremes. These bounds
+# are no confidence intervals; intervals are in @sec-contrasts. Identical text has one verdict
+# from rules, in any order, by construction.
+
+# %%
+report.table(edit_bounds(verdicts), 2)
 
 # %% [markdown]
 # ## Retained originals

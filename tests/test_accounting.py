@@ -10,7 +10,7 @@ import pytest
 from chat_server import completion
 
 from aegis.accounting import account, failure_class
-from aegis.clinical_contrasts import effect_table, null_control, unchanged_facts
+from aegis.clinical_contrasts import edit_bounds, effect_table, null_control, unchanged_facts
 from aegis.engines import EngineInfo
 from aegis.engines.anchors import compare_passages, judge_anchors
 from aegis.engines.judging import JudgeCase, Judgement, RulesJudge, Verdict
@@ -143,3 +143,28 @@ def test_each_passage_asks_a_hosted_judge_anew_and_is_kept(serve, client) -> Non
     assert len(server.bodies) == 2
     again = judge_anchors(judge, "start", suite)
     assert again[0]["label"] == "preserved" and len(server.bodies) == 2
+
+
+def test_bounds_of_edits_leave_generation_failures_failed() -> None:
+    def side(condition: str, *outcomes: tuple[str | None, str, int]) -> pd.DataFrame:
+        return pd.DataFrame(
+            [
+                {"intention_id": f"i{i}", "condition": condition, "order": "source_first"}
+                | {"replacement_status": label, "original_status": "absent"}
+                | {"status": status, "attempts": attempts}
+                for i, (label, status, attempts) in enumerate(outcomes)
+            ]
+        )
+
+    never, invalid = (None, "failed", 0), (None, "failed", 3)
+    realised, uncertain = ("realised", "ok", 1), ("uncertain", "ok", 1)
+    verdicts = pd.concat(
+        [
+            side("renderer_a", realised, realised, never, uncertain),
+            side("renderer_b", realised, invalid, realised, realised),
+        ]
+    )
+    # a: 2 of 4 and 1 unresolved (50 to 75 %); b: 3 of 4 and 1 unresolved (75 to 100 %).
+    row = edit_bounds(verdicts).iloc[0]
+    assert (row["edits"], row["unresolved"]) == (4, 2)
+    assert (row["points"], row["bound low"], row["bound high"]) == (25.0, 0.0, 50.0)
