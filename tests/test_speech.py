@@ -16,6 +16,7 @@ from aegis.errors import ItemError
 from aegis.tables import PROJECT
 from aegis.text import count_errors, normalise, pooled_error_rate
 from aegis.weights import MODELS
+from aegis.words import read_words
 
 DATA = PROJECT.parent / "shared" / "data"
 STEP_S = 512 / SAMPLE_RATE_HZ
@@ -200,3 +201,17 @@ def test_the_english_model_refuses_another_language() -> None:
     samples = np.zeros(16_000, dtype=np.float32)
     with pytest.raises(ItemError, match="English only, asked for 'fr'"):
         engines.load("transcriber", "whisper-tiny.en").transcribe(samples, "fr")
+
+
+@pytest.mark.engine
+@needs_weights
+@needs_data
+def test_an_interface_without_word_times_hears_as_well_and_times_nothing() -> None:
+    samples, text = librispeech("1688", 2)
+    found = engines.load("transcriber", "whisper-base-segments").transcribe(samples, "en")
+    assert found.segments and not any(segment.words for segment in found.segments)
+    words = read_words(found, samples.size / SAMPLE_RATE_HZ)
+    assert words and not any(word.timed for word in words)
+    heard = normalise(" ".join(word.text for word in words), "en")
+    counts = count_errors(normalise(text, "en"), heard)
+    assert counts.errors / counts.n_reference <= 0.12

@@ -70,6 +70,7 @@ class Whisper:
     """A CTranslate2 Whisper model behind the :class:`~aegis.engines.Transcriber` protocol."""
 
     beam_size = 1
+    _word_times = True
 
     def __init__(
         self, name: str, english_only: bool, compute_type: str = "int8", model: str | None = None
