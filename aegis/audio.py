@@ -47,17 +47,17 @@ def read_audio(path: Path) -> Recording:
         The file is empty, holds no audio, cannot be decoded, or holds NaN or infinity.
     """
     if path.stat().st_size == 0:
-        raise AudioError(f"{path.name}: the file has 0 bytes")
+        raise AudioError("the file has 0 bytes")
     try:
         samples, rate = sf.read(path, dtype="float32", always_2d=True)
         samples = samples.T
     except sf.LibsndfileError:
         samples, rate = _read_with_ffmpeg(path)
     if samples.size == 0:
-        raise AudioError(f"{path.name}: a header without samples")
+        raise AudioError("a header without samples")
     if not np.isfinite(samples).all():
         bad = int((~np.isfinite(samples)).sum())
-        raise AudioError(f"{path.name}: {bad} samples are NaN or infinite")
+        raise AudioError(f"{bad} samples are NaN or infinite")
     return Recording(np.ascontiguousarray(samples, dtype=np.float32), int(rate))
 
 
@@ -68,7 +68,7 @@ def _read_with_ffmpeg(path: Path) -> tuple[Signal, int]:
     try:
         with av.open(str(path)) as container:
             if not container.streams.audio:
-                raise AudioError(f"{path.name}: no audio stream")
+                raise AudioError("no audio stream")
             stream = container.streams.audio[0]
             resampler = av.AudioResampler(format="fltp", rate=stream.rate)
             frames = [
@@ -77,9 +77,9 @@ def _read_with_ffmpeg(path: Path) -> tuple[Signal, int]:
             blocks = [frame.to_ndarray() for frame in frames]
             rate = int(stream.rate)
     except av.FFmpegError as error:
-        raise AudioError(f"{path.name}: cannot be decoded ({error.strerror})") from error
+        raise AudioError(f"cannot be decoded ({error.strerror})") from error
     if not blocks:
-        raise AudioError(f"{path.name}: a header without samples")
+        raise AudioError("a header without samples")
     return np.concatenate(blocks, axis=1).astype(np.float32), rate
 
 
@@ -96,7 +96,7 @@ def read_wav(path: Path) -> Signal:
     """Read a 16-kHz file of this study: shape (n,) when mono, else (channels, n)."""
     recording = read_audio(path)
     if recording.sample_rate_hz != SAMPLE_RATE_HZ:
-        raise AudioError(f"{path.name}: {recording.sample_rate_hz} Hz, expected {SAMPLE_RATE_HZ}")
+        raise AudioError(f"{recording.sample_rate_hz} Hz, expected {SAMPLE_RATE_HZ}")
     return recording.samples[0] if recording.samples.shape[0] == 1 else recording.samples
 
 

@@ -96,6 +96,7 @@ def _declared_frames(handle: sf.SoundFile, path: Path) -> int | None:
         head = raw.read(12)
         if head[:4] != b"RIFF":
             return None
+        block_align = 0
         while len(chunk := raw.read(8)) == 8:
             size = int.from_bytes(chunk[4:], "little")
             if chunk[:4] == b"fmt ":

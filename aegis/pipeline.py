@@ -21,16 +21,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import filelock
 
-from aegis import receipts
+from aegis import errors, receipts
 from aegis.audio import write_bytes
 from aegis.cluster import local_cluster, stop_when_full
 from aegis.errors import ParamError, RunLocked, StageFailed, TableError
 from aegis.monitor import Monitor
 from aegis.params import StudyParams, Value, read_declarations, read_params
 from aegis.tables import PROJECT, Run, open_run
+
+if TYPE_CHECKING:
+    import papermill
 
 
 @dataclass(frozen=True)
@@ -380,7 +384,8 @@ def execute_notebook(
 ) -> None:
     """Run one notebook through papermill and require the receipt of this very execution.
 
-    The copy being executed lies in ``failed/`` and moves to ``notebooks/`` in the end.
+    The copy being executed lies in ``secret/failed/``, since a traceback may quote anything,
+    and moves to ``notebooks/`` in the end.
 
     Raises
     ------
@@ -394,7 +399,7 @@ def execute_notebook(
     defaults = {key: item.default for key, item in read_declarations(notebook).items()}
     changed = {key: value for key, value in values.items() if value != defaults[key]}
     token, began = secrets.token_hex(16), time.perf_counter()
-    failed = run.root / "failed" / f"{name}.ipynb"
+    failed = run.secret / "failed" / f"{name}.ipynb"
     failed.parent.mkdir(exist_ok=True)
     surroundings = {
         "AEGIS_SCHEDULER": scheduler,
@@ -419,7 +424,7 @@ def execute_notebook(
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             )
         except papermill.PapermillExecutionError as error:
-            problem = f"{error.ename}: {error.evalue}"
+            problem = _said(error)
         except RuntimeError as error:  # nbclient's DeadKernelError and start-up failures
             problem = f"the kernel died ({error})"
         except OSError as error:
@@ -445,6 +450,14 @@ def execute_notebook(
     receipts.write_receipt(run, receipt)
 
 
+def _said(error: papermill.PapermillExecutionError) -> str:
+    """What ended a notebook. Only this package's own messages are known to quote no secret."""
+    own = {cls.__name__ for cls in vars(errors).values() if isinstance(cls, type)}
+    if error.ename in own:
+        return f"{error.ename}: {error.evalue}"
+    return f"{error.ename} in cell {error.exec_count}, its message is in the executed copy"
+
+
 def _check_kernel() -> None:
     """Make sure that ``python3`` is this environment's kernel and no user's own."""
     from jupyter_client.kernelspec import KernelSpecManager
@@ -456,7 +469,7 @@ def _check_kernel() -> None:
 
 
 def _tidy(notebook: Path, values: Mapping[str, Value]) -> None:
-    """Take out of an executed notebook what tells of the machine: absolute paths."""
+    """Take out of an executed notebook what tells of the machine or its users: paths."""
     if not notebook.exists():
         return
     content = json.loads(notebook.read_text("utf-8"))
@@ -468,6 +481,12 @@ def _tidy(notebook: Path, values: Mapping[str, Value]) -> None:
         v for value in values.values() for v in (value if isinstance(value, list) else [value])
     ]
     for value in given:
-        if isinstance(value, str) and os.path.isabs(value) and len(value) > 1:
-            text = text.replace(json.dumps(json.dumps(value)[1:-1])[1:-1], "path withheld")
+        if not isinstance(value, str) or len(value) < 2 or not receipts.is_private_path(value):
+            continue
+        for ascii_only in (True, False):
+            inner = json.dumps(value, ensure_ascii=ascii_only)
+            # A single name may be a word of the page, so only the parameter itself goes.
+            inner = inner[1:-1] if "/" in value else inner
+            named = json.dumps(inner, ensure_ascii=ascii_only)[1:-1]
+            text = text.replace(named, "path withheld" if "/" in value else '\\"path withheld\\"')
     write_bytes(notebook, text.encode())

@@ -169,14 +169,29 @@ def outside_inputs(parameters: Mapping[str, Any]) -> dict[str, str]:
 
 
 def recorded(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as a receipt holds them: absolute paths only as hashes."""
+    """Parameters as a receipt holds them: paths outside the project only as hashes."""
     return {name: _withheld(value) for name, value in parameters.items()}
+
+
+_PUBLIC_PLACES = ("data_manifests", "params", "notebooks", "tests", "docs")
+
+
+def is_private_path(value: str) -> bool:
+    """Does a parameter name a place that is no part of the project, e.g. a user's folder?"""
+    if os.path.isabs(value) or value.startswith(("~", "..")):
+        return True
+    inside = Path(value).parts[:1]
+    public = not inside or inside[0] in _PUBLIC_PLACES
+    try:
+        return not public and (PROJECT / value).exists()
+    except (OSError, ValueError):  # too long, or a NUL: no path
+        return False
 
 
 def _withheld(value: Any) -> Any:
     if isinstance(value, list):
         return [_withheld(item) for item in value]
-    if isinstance(value, str) and (os.path.isabs(value) or value.startswith(("~", ".."))):
+    if isinstance(value, str) and is_private_path(value):
         return f"path:{digest(value)[:16]}"
     return value
 

@@ -34,8 +34,9 @@ def raw(html: str) -> str:
 
 
 def owner_of(table: str) -> str:
-    """The notebook that writes a table."""
-    return next(name for name, wiring in STAGES.items() if table in wiring.writes)
+    """The notebook that writes a table, or that there is none."""
+    owners = (name for name, wiring in STAGES.items() if table in wiring.writes)
+    return next(owners, "no notebook")
 
 
 def readers_of(table: str) -> list[str]:

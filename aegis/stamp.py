@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+RECEIPT = "receipt:"
+
 
 def read_receipts(root: Path) -> dict[str, dict[str, Any]]:
     """Stage -> receipt of the run below ``root``; a broken file counts as none."""
@@ -33,8 +35,10 @@ def file_hash(path: Path) -> str | None:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 
-def table_hash(root: Path, name: str) -> str | None:
-    """SHA-256 of a table's file, public or secret."""
+def input_hash(root: Path, name: str) -> str | None:
+    """SHA-256 of a table's file, public or secret, or of a stage's receipt (``receipt:X``)."""
+    if name.startswith(RECEIPT):
+        return file_hash(root / "receipts" / f"{name.removeprefix(RECEIPT)}.json")
     places = (root / "tables", root / "secret" / "tables")
     hashes = [file_hash(place / f"{name}.parquet") for place in places]
     return next((value for value in hashes if value), None)
@@ -57,7 +61,7 @@ def stale_pages(root: Path, stages: Iterable[str]) -> dict[str, str]:
         shown = {**receipt.get("inputs", {}), **receipt.get("tables", {})}
         for name in shown:
             if name not in tables:
-                tables[name] = table_hash(root, name)
+                tables[name] = input_hash(root, name)
         changed = sorted(name for name, sha in shown.items() if tables[name] != sha)
         if changed:
             stale[stage] = f"tables changed since it ran ({', '.join(changed[:3])})"

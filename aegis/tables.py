@@ -429,13 +429,17 @@ def _typed(name: str, column: pd.Series, kind: str) -> pd.Series:
     try:
         return column.astype(_DTYPES[kind])
     except (TypeError, ValueError) as error:
-        raise TableError(f"{name}: column {column.name} must be {kind} ({error})") from error
+        quoted = f" ({error})" if SCHEMAS[name].visibility == "public" else ""
+        raise TableError(f"{name}: column {column.name} must be {kind}{quoted}") from error
 
 
 def _refuse(schema: Schema, table: pd.DataFrame, bad: pd.Series, rule: str) -> None:
     if not bad.any():
         return
-    shown = table.loc[bad, list(schema.key)].head(3).astype(str).agg(" ".join, axis=1)
+    # A key of a secret table may hold a file name or a person's.
+    secret = schema.visibility == "secret"
+    key = [c for c in schema.key if not secret or c.endswith(("_id", "_index"))]
+    shown = table.loc[bad, key].head(3).astype(str).agg(" ".join, axis=1)
     raise TableError(f"{schema.name}: {int(bad.sum())} rows {rule}, e.g. {'; '.join(shown)}")
 
 

@@ -24,23 +24,23 @@ STAGES = ["00_corpora", "01_transcribe", "13_contrasts"]
         ("dead", "01_transcribe: the kernel died"),
         ("exit", "01_transcribe: it ended without its receipt"),
         ("early", "01_transcribe: it ended without its receipt"),
-        ("error", "01_transcribe: ValueError: on purpose"),
+        ("error", "01_transcribe: ValueError in cell 4, its message is in the executed copy"),
     ],
 )
 def test_a_notebook_that_does_not_end_well_fails_its_stage(
     done: Toy, ending: str, message: str
 ) -> None:
     # The receipt of the execution before this one does not stand for this one.
-    with pytest.raises(StageFailed, match=rf"{message}.*toy/failed/01_transcribe\.ipynb"):
+    with pytest.raises(StageFailed, match=rf"{message}.*toy/secret/failed/01_transcribe\.ipynb"):
         done.run(f"01_transcribe.ending={ending}")
-    assert (done.open().root / "failed" / "01_transcribe.ipynb").exists()
+    assert (done.open().root / "secret" / "failed" / "01_transcribe.ipynb").exists()
     assert done.status(f"01_transcribe.ending={ending}")["01_transcribe"] == [
         "parameter ending changed"
     ]
 
 
 def test_a_stage_that_failed_is_finished_by_the_next_run(done: Toy) -> None:
-    with pytest.raises(StageFailed, match="on purpose"):
+    with pytest.raises(StageFailed, match="ValueError in cell"):
         done.run("00_corpora.n_items=3", "01_transcribe.ending=error")
     assert done.run("00_corpora.n_items=3") == ["01_transcribe", "13_contrasts"]
 

@@ -75,7 +75,7 @@ def test_a_study_runs_once(done: Toy) -> None:
         assert len(injected) <= 1
         assert receipt["executed"]["peak_memory_mb"] > receipt["peak_memory_mb"]["driver"] / 2
         assert str(toy.folder) not in json.dumps(executed.metadata)
-    assert not list((run.root / "failed").glob("*"))
+    assert not list((run.secret / "failed").glob("*"))
 
 
 def test_only_what_depends_on_a_change_runs_again(done: Toy) -> None:

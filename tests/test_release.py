@@ -57,7 +57,11 @@ def run(clean_run: Run, tmp_path: Path) -> Run:
 
 @pytest.fixture(scope="module")
 def clean_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    made = fabricate_run(tmp_path_factory.mktemp("runs") / "made", n_recordings=2, audio=True)
+    return releasable_run(tmp_path_factory.mktemp("runs") / "made")
+
+
+def releasable_run(root: Path) -> Run:
+    made = fabricate_run(root, n_recordings=2, audio=True)
     searched = made.read("lexical_matches")
     searched["original_status"] = "absent"
     whole = searched.query("scope == 'conversation' and condition == 'renderer_a'")

@@ -78,6 +78,23 @@ def test_secret_tables_lie_in_a_private_folder(tmp_path, monkeypatch):
         assert (run.secret in run.table_path(name).parents) == (schema.visibility == "secret")
 
 
+def test_a_refusal_quotes_no_secret():
+    row = {"recording_id": "own/1", "file": "Jo Smith.wav", "source_sha256": None, "role": "x"}
+    with pytest.raises(TableError, match=r"2 rows repeat the key.*own/1; own/1$") as caught:
+        tables.check_table("file_map", pd.DataFrame([row, row]))
+    assert "Smith" not in str(caught.value)
+    turn = dict.fromkeys(tables.SCHEMAS["gold_turns"].columns, "Jo Smith")
+    with pytest.raises(TableError, match=r"column turn_index must be int$"):
+        tables.check_table("gold_turns", pd.DataFrame([turn]))
+    with pytest.raises(TableError, match=r"column duration_s must be float \(.*Jo Smith"):
+        tables.check_table(
+            "recordings",
+            pd.DataFrame([dict.fromkeys(tables.SCHEMAS["recordings"].columns, "Jo Smith")]).assign(
+                n_channels=1, source_rate_hz=1
+            ),
+        )
+
+
 def test_write_then_read(tmp_path, monkeypatch):
     monkeypatch.setenv("AEGIS_RUNS", str(tmp_path))
     run = tables.open_run("r", create=True)

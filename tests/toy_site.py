@@ -9,7 +9,7 @@ from fabricate import fabricate_run
 from nbformat import v4
 
 from aegis.pipeline import STAGES
-from aegis.stamp import table_hash
+from aegis.stamp import input_hash
 from aegis.tables import Run
 
 
@@ -29,7 +29,7 @@ def add_notebook(
         "stage": stage,
         "started": "2026-01-02T03:04:05+00:00",
         "notebook_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-        "tables": {name: table_hash(run.root, name) for name in STAGES[stage].writes},
+        "tables": {name: input_hash(run.root, name) for name in STAGES[stage].writes},
         "engines": [{"role": "converter", "name": "world", "embedded": True}],
     }
     target = run.root / "receipts" / f"{stage}.json"
