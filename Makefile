@@ -7,7 +7,7 @@ STAMP := .venv/.stamp
 .DEFAULT_GOAL := help
 
 help:  ## Show this help
-	@grep -hE '^[a-z.-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z.-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 study: $(STAMP)  ## Everything: environment, weights, the demo study, the site
 	@scripts/system_packages.sh

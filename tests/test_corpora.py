@@ -7,14 +7,14 @@ import io
 import json
 import zipfile
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pytest
 import soundfile as sf
 
-from aegis import corpora, manifests
-from aegis.errors import ManifestError
+from aegis import corpora, ingest, manifests, sources
+from aegis.errors import AudioError, ManifestError, ParamError
 from aegis.tables import PROJECT
 
 SHARED = PROJECT.parent / "shared" / "data"
@@ -42,8 +42,10 @@ NAMES = ("doctor", "patient")
 
 
 def wav_bytes(seconds: float, seed: int) -> bytes:
+    """Noise that one speaker makes in even and the other in odd half seconds."""
     buffer = io.BytesIO()
     noise = np.random.default_rng(seed).normal(0, 0.1, round(seconds * 16000))
+    noise[np.arange(noise.size) // 8000 % 2 == seed // 2 % 2] *= 0.001
     sf.write(buffer, noise, 16000, format="WAV", subtype="PCM_16")
     return buffer.getvalue()
 
@@ -282,3 +284,100 @@ def test_real_tags_are_those_of_the_published_set() -> None:
             for interval in tier.intervals:
                 tags.update(corpora.plain_text(interval.text)[1])
     assert tags == {"UNIN": 1359, "UNSURE": 1132, "INAUDIBLE_SPEECH": 814}
+
+
+# --- as sources of ingest --------------------------------------------------------------------
+
+
+def ingested(source: sources.Source, tmp_path: Path) -> dict[str, Any]:
+    from aegis.tables import Run
+    from aegis.work.corpus import ingest_recording
+
+    (item,) = sources.ingest_items([source])
+    return ingest_recording(item, {}, Run(tmp_path / "run"))
+
+
+def test_published_records_become_sources_with_their_fates(corpus: Path) -> None:
+    corpora.take_copy("primock57", corpus)
+    (corpora.data_folder("primock57") / "audio" / "two_doctor.wav").unlink()
+    one, two = sources.published_sources("primock57")
+    assert (one.recording_id, one.status, one.n_speakers, one.language) == (
+        "primock57/one", "ok", 2, None,
+    )  # fmt: skip
+    assert len(one.parts) == 2
+    assert (two.status, two.reason) == ("failed", "audio: missing")
+    assert [
+        s.recording_id for s in sources.published_sources("primock57", None, [one.recording_id])
+    ]
+    frame = sources.recordings_frame([one, two], [])
+    assert frame["status"].tolist() == ["ok", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "layout", "n_channels"), [("", "speaker", 2), ("-mixed", "", 1)]
+)
+def test_two_files_become_channels_or_one_mixed_channel(
+    corpus: Path, tmp_path: Path, suffix: str, layout: str, n_channels: int
+) -> None:
+    corpora.take_copy("primock57", corpus)
+    source = sources.published_sources(f"primock57{suffix}")[0]
+    row = ingested(source, tmp_path)
+    assert row["status"] == "ok"
+    assert row["n_channels"] == n_channels
+    assert str(row["layout"]).startswith(layout)
+    assert row["n_samples"] == 48000
+
+
+@pytest.mark.parametrize(
+    ("corpus_name", "message"),
+    [("primock58", "corpus 'primock58': known are"), ("asq_phi", "corpus 'asq_phi'")],
+)
+def test_what_has_no_recordings_is_no_corpus(corpus_name: str, message: str) -> None:
+    with pytest.raises(ParamError, match=message):
+        sources.published_sources(corpus_name)
+
+
+def test_a_corpus_that_is_not_here_says_how(corpus: Path) -> None:
+    with pytest.raises(ManifestError, match="run `aegis fetch primock57`"):
+        sources.published_sources("primock57-mixed")
+
+
+def test_channels_of_unequal_length_are_continued_with_silence(tmp_path: Path) -> None:
+    long, short = (np.full(n, level, np.float32) for n, level in ((300_000, 0.25), (1000, 0.5)))
+    for name, samples in (("a", long), ("b", short)):
+        sf.write(tmp_path / f"{name}.wav", samples, 16000, subtype="FLOAT")
+    paths = [tmp_path / "a.wav", tmp_path / "b.wav"]
+    ingest.join_files(paths, tmp_path / "two.wav", mixed=False)
+    joined, rate = sf.read(tmp_path / "two.wav", dtype="float32")
+    assert (joined.shape, rate) == ((300_000, 2), 16000)
+    np.testing.assert_array_equal(joined[:, 0], long)
+    np.testing.assert_array_equal(joined[:1000, 1], short)
+    assert (joined[1000:, 1] == 0).all()
+    ingest.join_files(paths, tmp_path / "one.wav", mixed=True)
+    mixed, _ = sf.read(tmp_path / "one.wav", dtype="float32")
+    np.testing.assert_array_equal(mixed, joined.sum(axis=1))
+
+
+@pytest.mark.parametrize(("rate", "channels"), [(8000, 1), (16000, 2)])
+def test_files_that_do_not_belong_together_are_refused(
+    tmp_path: Path, rate: int, channels: int
+) -> None:
+    sf.write(tmp_path / "a.wav", np.zeros(1000), 16000)
+    sf.write(tmp_path / "b.wav", np.zeros((1000, channels)), rate)
+    with pytest.raises(AudioError, match="must be mono and of one rate"):
+        ingest.join_files([tmp_path / "a.wav", tmp_path / "b.wav"], tmp_path / "c.wav", True)
+
+
+def test_the_command_takes_a_copy_and_says_what_is_wrong(corpus: Path) -> None:
+    from typer.testing import CliRunner
+
+    from aegis.cli import app
+
+    done = CliRunner().invoke(app, ["fetch", "primock57", "--from", str(corpus)])
+    assert "8 files linked" in done.stdout
+    assert "2 records ok" in done.stdout
+    assert "utterances: 4" in done.stdout
+    (corpus / "audio" / "one_doctor.wav").unlink()
+    done = CliRunner().invoke(app, ["fetch", "primock57", "--from", str(corpus)])
+    assert done.exit_code == 1
+    assert "1 records failed audio: missing" in done.stdout
