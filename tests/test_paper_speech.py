@@ -19,6 +19,7 @@ from aegis.engines.paper_speech import (
     annotation_turns,
     canary_transcript,
     load_pipeline,
+    local_pipeline_31,
     parse_sortformer,
 )
 from aegis.errors import EngineUnavailable, ItemError
@@ -98,6 +99,62 @@ def test_no_pipeline_means_conditions_not_accepted(monkeypatch: pytest.MonkeyPat
     with pytest.raises(EngineUnavailable, match="accept the conditions"):
         load_pipeline("here")
     assert os.environ["PYANNOTE_METRICS_ENABLED"] == "0"
+
+
+def random_networks(folder: Path) -> tuple[Path, Path, Path]:
+    """A powerset segmentation, a speaker embedding and a PLDA of the right forms, random."""
+    import torch
+    from pyannote.audio.core.task import Problem, Resolution, Specifications
+    from pyannote.audio.models.embedding import WeSpeakerResNet34
+    from pyannote.audio.models.segmentation import PyanNet
+
+    torch.manual_seed(5)
+    sincnet, lstm = {"stride": 10}, {"hidden_size": 8, "num_layers": 1, "monolithic": True}
+    segmentation = PyanNet(sincnet=sincnet, lstm=lstm, linear={"hidden_size": 8, "num_layers": 1})
+    segmentation.specifications = Specifications(
+        problem=Problem.MONO_LABEL_CLASSIFICATION, resolution=Resolution.FRAME, duration=10.0,
+        classes=["a", "b", "c"], powerset_max_classes=2, permutation_invariant=True,
+    )  # fmt: skip
+    segmentation.build()
+    embedding = WeSpeakerResNet34()
+    embedding.specifications = Specifications(
+        problem=Problem.REPRESENTATION, resolution=Resolution.CHUNK, duration=5.0
+    )
+    paths = []
+    for name, model in (("segmentation", segmentation), ("pyannote-wespeaker", embedding)):
+        kept = {
+            "state_dict": model.state_dict(), "hyper_parameters": dict(model.hparams),
+            "pytorch-lightning_version": "2.5.0",
+        }  # fmt: skip
+        model.on_save_checkpoint(kept)
+        path = folder / name / "pytorch_model.bin"
+        path.parent.mkdir()
+        torch.save(kept, path)
+        paths.append(path)
+    plda = folder / "plda"
+    plda.mkdir()
+    rng = np.random.default_rng(0)
+    lda = rng.normal(size=(256, 128))
+    np.savez(plda / "xvec_transform.npz", mean1=np.zeros(256), mean2=np.zeros(128), lda=lda)
+    psi = np.linspace(2.0, 1.0, 128)
+    np.savez(plda / "plda.npz", mu=np.zeros(128), tr=np.eye(128), psi=psi)
+    return paths[0], paths[1], plda
+
+
+def test_the_3_1_settings_build_a_real_pipeline_from_local_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library itself, random networks, no hub: turns inside the recording, twice the same."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with local_pipeline_31(*random_networks(tmp_path)) as place:
+        pipeline = load_pipeline(place)
+    diarizer = PyannoteDiarizer(pipeline, "pyannote-3.1", "r", "MIT", "cpu")
+    rng = np.random.default_rng(1)
+    samples = rng.normal(0, 0.1, 12 * 16000).astype(np.float32)
+    first = diarizer.diarize(samples, 2)
+    assert first == diarizer.diarize(samples, 2)
+    assert all(0.0 <= turn.start_s < turn.end_s <= 12.1 for turn in first)
+    assert len({turn.speaker for turn in first}) <= 2
 
 
 # --- NeMo ------------------------------------------------------------------------------------

@@ -143,7 +143,11 @@ def load_pipeline(checkpoint: str) -> Any:
 
 @contextlib.contextmanager
 def local_pipeline_31(segmentation: Path, embedding: Path, plda: Path | None) -> Iterator[str]:
-    """A folder with the 3.1 pipeline's settings that names local files only."""
+    """A file with the 3.1 pipeline's settings that names local files only.
+
+    The library chooses its loader by words in the embedding's path: it must hold "pyannote",
+    else "wespeaker" in it would ask for an ONNX file.
+    """
     params: dict[str, Any] = {
         "clustering": "AgglomerativeClustering",
         "embedding": str(embedding),
@@ -327,7 +331,7 @@ def _register_whisper(name: str) -> None:
 for _name in ("whisper-small", "whisper-turbo", "whisper-large-v3"):
     _register_whisper(_name)
 
-_PYANNOTE_31 = ("pyannote-segmentation-3.0", "wespeaker-resnet34", "pyannote-community-1")
+_PYANNOTE_31 = ("pyannote-segmentation-3.0", "pyannote-wespeaker", "pyannote-community-1")
 
 
 @register("diarizer", "pyannote-3.1", Needs(weights=_PYANNOTE_31, card=True))
