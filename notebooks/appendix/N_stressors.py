@@ -99,7 +99,8 @@ base = read_measures(stage.run, set(chosen)).assign(stressor="as in the main run
 table = pd.concat([base, *measured])[["stressor", *COLUMNS]] if measured else base.iloc[:0]
 table = stage.write("stressor_measures", table[["stressor", *COLUMNS]])
 wide = table.pivot_table("value", ["measure", "condition"], "stressor", sort=False)
-report.table(wide.reset_index(), 3) if measured else report.say("Not run in this profile.")
+wide = wide.dropna(thresh=2).reset_index()  # what no variant measured is left out
+report.table(wide, 3) if measured else report.say("Not run in this profile.")
 
 # %% [markdown]
 # ## Paired endpoints
@@ -123,7 +124,8 @@ for name in ["none", *ACOUSTIC, *ADMINISTRATIVE]:
     for kind in ("chronology", "actions"):
         rows.append(endpoint_effect(first["endpoint_verdicts"], ends, kind, *options))
 effects = stage.write("stressor_effects", pd.DataFrame(adjust_families(rows)))
-report.table(show_effects(effects), 3)
+known = effects[effects["reason"] != "not run in this profile"]
+report.table(show_effects(known), 3)
 
 # %% [markdown]
 # ## What this shows
