@@ -61,7 +61,7 @@ def recase(text: str, language: str, is_word: Known, is_common: Known) -> str:
         given = not clinical and _capital(
             text, start, word, language, is_word, is_common, previous
         )
-        previous = given or any(a <= start < b for a, b in capitals)
+        previous = (given and word != "i") or any(a <= start < b for a, b in capitals)
         if given:
             capitals.append((start, start + 1))
     out = list(text)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 
 from aegis.canonical import canonical, plain
 from aegis.errors import ItemError
-from aegis.lexicon import NICKNAMES, is_drug, protected_spans
+from aegis.lexicon import NICKNAMES, is_drug, one_apart, protected_spans
 from aegis.recognise_numbers import number_runs
 from aegis.surrogates import Surrogates, gender_of, is_given, like_case, starts_with_vowel
 from aegis.tables import content_id
@@ -45,7 +45,11 @@ class Located:
 
 @dataclass
 class Entity:
-    """Coreferent mentions. For a person ``parts`` maps a name's words to ``first`` or ``last``."""
+    """Coreferent mentions. For a person ``parts`` maps a name's words to ``first`` or ``last``.
+
+    A number said over several turns has ``pieces``, its texts in order; ``piece_of`` gives the
+    piece that a mention is.
+    """
 
     entity_id: str
     category: str
@@ -53,6 +57,8 @@ class Entity:
     parts: dict[str, str] = field(default_factory=dict)
     gender: str = "unknown"
     original: str = ""
+    pieces: tuple[str, ...] = ()
+    piece_of: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -97,29 +103,58 @@ _PARTICLES = {"de", "du", "la", "le", "van", "von", "der", "den", "di", "da", "e
 
 
 def build_inventory(
-    mentions: Sequence[Located], texts: Mapping[str, str], recording_id: str, language: str
+    mentions: Sequence[Located],
+    texts: Mapping[str, str],
+    recording_id: str,
+    language: str,
+    continued: Mapping[str, str] | None = None,
 ) -> list[Entity]:
     """Group mentions to entities, in order of first appearance.
 
     People are grouped by shared name parts, nicknames and one-letter spelling
     variants, unless their titles disagree in gender; everything else by category and
-    canonical value.
+    canonical value. ``continued`` maps a mention that goes on with a number to the mention
+    before it; such a chain is one entity with the value of all its pieces.
     """
     entities: list[Entity] = []
     for mention in sorted((m for m in mentions if m.category == "NAME"), key=_by_detail):
         _join_person(entities, mention, texts[mention.turn_id], recording_id, language)
     values: dict[tuple[str, str], Entity] = {}
-    for mention in (m for m in mentions if m.category != "NAME"):
-        key = (mention.category, canonical(mention.text, language).replace(" ", ""))
+    others = [m for m in mentions if m.category != "NAME"]
+    for chain in _chains(others, continued or {}):
+        pieces = tuple(mention.text for mention in chain)
+        value = "".join(canonical(piece, language).replace(" ", "") for piece in pieces)
+        key = (chain[0].category, value)
         if key not in values:
             identity = content_id("e", recording_id, *key)
-            values[key] = Entity(identity, mention.category, original=mention.text)
-        values[key].mentions.append(mention)
+            values[key] = Entity(identity, key[0], original=" ".join(pieces))
+        _add_chain(values[key], chain, language)
     entities += values.values()
     order = {m.mention_id: k for k, m in enumerate(mentions)}
     for entity in entities:
         entity.mentions.sort(key=lambda m: order[m.mention_id])
     return sorted(entities, key=lambda e: order[e.mentions[0].mention_id])
+
+
+def _chains(mentions: Sequence[Located], continued: Mapping[str, str]) -> list[list[Located]]:
+    """Mentions in order, those that continue another one behind it; longer chains first."""
+    chains: dict[str, list[Located]] = {}
+    start_of: dict[str, str] = {}
+    for mention in mentions:
+        start = start_of.get(continued.get(mention.mention_id, ""), mention.mention_id)
+        start_of[mention.mention_id] = start
+        chains.setdefault(start, []).append(mention)
+    return sorted(chains.values(), key=len, reverse=True)
+
+
+def _add_chain(entity: Entity, chain: Sequence[Located], language: str) -> None:
+    """Add a chain's mentions; each knows its piece when the number is cut in the same places."""
+    values = [canonical(m.text, language) for m in chain]
+    if len(chain) > 1 and not entity.pieces:
+        entity.pieces = tuple(m.text for m in chain)
+    if len(chain) > 1 and values == [canonical(piece, language) for piece in entity.pieces]:
+        entity.piece_of |= {m.mention_id: k for k, m in enumerate(chain)}
+    entity.mentions += chain
 
 
 def _by_detail(mention: Located) -> tuple[int, int]:
@@ -213,19 +248,7 @@ def _alike(a: str, b: str) -> bool:
         return True
     if any(a in (full, *short) and b in (full, *short) for full, short in NICKNAMES.items()):
         return True
-    return min(len(a), len(b)) >= 6 and _one_apart(a, b)
-
-
-def _one_apart(a: str, b: str) -> bool:
-    if abs(len(a) - len(b)) > 1:
-        return False
-    short, long = sorted((a, b), key=len)
-    for k in range(len(long)):
-        if len(short) == len(long) and short[:k] + long[k] + short[k + 1 :] == long:
-            return True
-        if len(short) < len(long) and long[:k] + long[k + 1 :] == short:
-            return True
-    return False
+    return min(len(a), len(b)) >= 6 and one_apart(a, b)
 
 
 # --- replacements ----------------------------------------------------------------------------
@@ -233,12 +256,13 @@ def _one_apart(a: str, b: str) -> bool:
 
 @dataclass(frozen=True)
 class Replacement:
-    """An entity's value, and for a person its parts."""
+    """An entity's value, for a person its parts, for a number over several turns its pieces."""
 
     text: str | None
     first: str = ""
     last: str = ""
     reason: str | None = None
+    pieces: tuple[str, ...] = ()
 
 
 def choose_replacements(
@@ -252,11 +276,22 @@ def choose_replacements(
         if entity.category == "NAME":
             chosen[entity.entity_id] = _person(entity, draws)
     for entity in entities:
-        if entity.category != "NAME":
+        if entity.pieces:
+            chosen[entity.entity_id] = _in_pieces(entity, draws)
+        elif entity.category != "NAME":
             text = _value(entity, draws, _owner(entity, entities, chosen))
             reason = None if text else "no free replacement of this form"
             chosen[entity.entity_id] = Replacement(text, reason=reason)
     return chosen
+
+
+def _in_pieces(entity: Entity, draws: Surrogates) -> Replacement:
+    """A replacement for each piece of a number, each in the form of its own piece."""
+    pieces = [draws.number(piece) for piece in entity.pieces]
+    kept = tuple(piece for piece in pieces if piece)
+    if len(kept) < len(pieces):
+        return Replacement(None, reason="no free replacement of this form")
+    return Replacement(" ".join(kept), pieces=kept)
 
 
 def _person(entity: Entity, draws: Surrogates) -> Replacement:
@@ -302,6 +337,8 @@ def mention_replacement(
     mention: Located, entity: Entity, chosen: Replacement, language: str
 ) -> str | None:
     """What one mention becomes: the parts of the surrogate that answer its own parts."""
+    if chosen.pieces and mention.mention_id in entity.piece_of:
+        return chosen.pieces[entity.piece_of[mention.mention_id]]
     if chosen.text is None or entity.category != "NAME":
         return chosen.text
     if _is_spelled(mention.text):

@@ -185,6 +185,21 @@ _NICKNAMES = NICKNAME_FORMS - {
 }  # fmt: skip
 
 
+def one_apart(a: str, b: str) -> bool:
+    """Whether two words differ by at most one letter changed, added or left out."""
+    if a == b:
+        return True
+    if abs(len(a) - len(b)) > 1:
+        return False
+    short, long = sorted((a, b), key=len)
+    for k in range(len(long)):
+        if len(short) == len(long) and short[:k] + long[k] + short[k + 1 :] == long:
+            return True
+        if len(short) < len(long) and long[:k] + long[k + 1 :] == short:
+            return True
+    return False
+
+
 @lru_cache(maxsize=1)
 def places() -> frozenset[str]:
     """Countries, nationalities, states and regions: outside the contract."""

@@ -332,6 +332,7 @@ def _answers(views: Sequence[View], language: str, is_common: IsCommon) -> Itera
                 (asked or told)
                 and len(letters) >= 3
                 and plain
+                and not re.search(r"\w-\s", match.group())
                 and not number.match(view.text[match.end() :])
                 and len(set(letters)) > 1
                 and letters not in ("ecg", "ekg", "mri", "uti", "nhs", "irm", "samu")

@@ -249,6 +249,10 @@ _LABELS: dict[str, list[tuple[str, str]]] = {
         ),
     ],
 }
+NUMBERS = frozenset(
+    words("PHONE FAX SSN MRN HEALTH_PLAN ACCOUNT LICENSE VEHICLE DEVICE UNIQUE_ID")
+)
+"""Categories whose values are numbers or codes that can be said over several turns."""
 _MINIMUM = {"PHONE": 5, "FAX": 5, "LOCATION": 3, "SSN": 4, "ACCOUNT": 4, "UNIQUE_ID": 3, "IP": 4}
 
 
@@ -384,7 +388,8 @@ def _classify(
 ) -> tuple[str, str, float] | None:
     text, n = view.text, run.digits
     unit = AFTER_UNIT.match(text[run.end :])
-    if n == 0 or (unit and n < 6):
+    listed = re.search(r"\d\s*,\s+\d", text[run.start : run.end]) is not None
+    if n == 0 or (unit and (n < 6 or listed)):
         return None
     before = text[max(0, run.start - 70) : run.start]
     before = re.split(r"[.?!]\s(?=.*\w)", before)[-1] if n < 6 else before
@@ -463,6 +468,24 @@ def _continues(views: Sequence[View], since: int, index: int) -> bool:
     """Whether only acknowledgements lie between two turns of a speaker."""
     between = views[since + 1 : index]
     return bool(between) and len(between) <= 3 and all(_ACK.match(v.text) for v in between)
+
+
+def is_continued(views: Sequence[View], first: Found, second: Found) -> bool:
+    """Whether a number goes on in a later turn: "oh seven double one" - "yes?" - "two two".
+
+    Both have one category and one speaker; the first ends its turn, the second opens its own,
+    and nothing but acknowledgements lies between.
+    """
+    one, two = views[first.index], views[second.index]
+    ends = not re.search(r"\w", one.text[first.end :])
+    opens = not re.search(r"\w", _OPENERS.sub("", two.text[: second.start]))
+    return (
+        first.category == second.category
+        and one.speaker == two.speaker
+        and ends
+        and opens
+        and _continues(views, first.index, second.index)
+    )
 
 
 def _by_form(raw: str, run: Run, language: str) -> tuple[str, str, float] | None:

@@ -98,8 +98,8 @@ def places_found(views: Sequence[View], language: str, is_common: IsCommon) -> I
 
 
 _DWELLS = (
-    r"(?:live[sd]?|living|moved|address is|house is|home is|stay(?:s|ing)?|flat is|grew up|down"
-    r"|over|office is|based)"
+    r"(?:live[sd]?|living|still|are you|moved|address is|house is|home is|stay(?:s|ing)?|flat is"
+    r"|grew up|down|over|office is|based)"
 )
 
 
@@ -249,6 +249,7 @@ def _facilities_en(view: View, is_common: IsCommon) -> Iterator[Found]:
             if re.search(r"\b(?:at|from|to|in|by|of|via)\s+(?:the\s+)?$", text[: match.start()]):
                 yield Found(view.index, match.start(), match.end(), "LOCATION", "facility", 0.8)
     else:
+        yield from _small_facilities(view, is_common)
         for match in re.finditer(
             rf"(?<!\w)((?:[a-z][\w'.-]*\s+){{1,3}}?)({_STRONG_FACILITY})(?!\w)", text, FLAGS
         ):
@@ -257,6 +258,39 @@ def _facilities_en(view: View, is_common: IsCommon) -> Iterator[Found]:
                 yield Found(
                     view.index, match.end(1) - len(kept), match.end(), "LOCATION", "facility", 0.75
                 )
+
+
+def _small_facilities(view: View, is_common: IsCommon) -> Iterator[Found]:
+    """``at pine hollow clinic`` without capitals: no article, or two words that name it."""
+    kinds = (
+        r"hospitals?|clinics?|medical cent(?:er|re)|health cent(?:er|re)|infirmary|hospice"
+        r"|care home|nursing home|pharmacy|institute|(?:diagnostic|heart|cancer|eye|spine) "
+        r"cent(?:er|re)"
+    )
+    pattern = (
+        r"(?<!\w)(?:at|from|to|in|near|by)\s+(the\s+)?((?:[a-z][\w'-]*\s+){1,3}?)"
+        rf"({kinds})(?!\w)"
+    )
+    for match in re.finditer(pattern, view.text):
+        names = match[2].split()
+        if any(_ordinary(w) or w in NOT_NAMES or w in _FUNCTION for w in names):
+            continue
+        telling = [w for w in names if w not in _NOT_FACILITY]
+        if names[0] in _NOT_FACILITY or len(telling) < (2 if match[1] else 1):
+            continue
+        if len(names) == 1 and is_common(names[0]):
+            continue
+        yield Found(view.index, match.start(2), match.end(), "LOCATION", "facility", 0.8)
+
+
+_FUNCTION = frozenset(
+    words(
+        "be been being go going get see take give which who what about into onto only very really"
+        " every each different nearest closest specialist special sub day these those such here"
+        " there when where while because after before until since own next last first second third"
+        " single whole usual actual certain couple several many much work working come coming"
+    )
+)
 
 
 def _leading(words: str) -> int:
@@ -297,7 +331,8 @@ def _name_tail(words: str, is_common: IsCommon) -> str:
     for part in reversed(parts):
         word = part.strip().casefold()
         if (
-            word in _NOT_FACILITY
+            word.endswith("-")
+            or word in _NOT_FACILITY
             or (is_common(word) and not kept)
             or (is_common(word) and word not in first_names("en"))
         ):
@@ -338,8 +373,13 @@ def _facilities_fr(view: View, is_common: IsCommon) -> Iterator[Found]:
             rf"(?<!\w)(?:{_FACILITY_FR}){link}([\w'À-ÿ-]+)", view.text, FLAGS
         ):
             word = match[1].casefold()
-            if (len(word) > 2 and not is_common(word)) or re.search(
-                r"saint", match.group(), FLAGS
+            named = word in last_names("fr") and re.match(
+                r"(?:clinique|hôpital|chu|lycée)\s", match[0]
+            )
+            if (
+                (len(word) > 2 and not is_common(word))
+                or named
+                or re.search(r"saint", match.group(), FLAGS)
             ):
                 yield Found(view.index, match.start(), match.end(), "LOCATION", "facility", 0.7)
 

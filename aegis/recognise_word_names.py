@@ -5,17 +5,18 @@ sentence, called out, introduced, after one relative or in a list of relatives, 
 subject of a verb without an article. In text without capitals fewer places tell, and a word
 that is surely a name elsewhere in the conversation may be trusted in more of them.
 
-Functions: :func:`word_names_found`, :func:`is_word_name`.
+Functions: :func:`word_names_found`, :func:`is_word_name`, :func:`is_given_name`.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
 from aegis.canonical import words
-from aegis.lexicon import NICKNAME_FORMS, first_names, protected_spans
+from aegis.lexicon import NICKNAME_FORMS, first_names, last_names, protected_spans
 from aegis.recognisers import FLAGS, Found, IsCommon, View
 
 _MORE = {
@@ -44,16 +45,17 @@ _NEVER = frozenset(
 )
 """Listed given names that are too rarely names, or are names and no ordinary words."""
 _MONTHS = frozenset(["may", "april", "june", "mars", "avril", "mai", "juin"])
-_MODALS = frozenset(["will", "may", "mark", "hope", "grant", "chase", "bill"])
+_MODALS = frozenset(["will", "may"])
 _MASS = frozenset(
     words("hope faith grace joy charity mercy patience prudence summer autumn dawn angel star")
 )
 _KIN_ONE = {
     "en": r"(?:son|daughter|wife|husband|mother|father|mum|mom|dad|brother|sister|partner|friend"
     r"|neighbou?r|cousin|nephew|niece|uncle|aunt|grandson|granddaughter|carer|boyfriend"
-    r"|girlfriend|fiancée?|flatmate|roommate|colleague|caregiver|stepson|stepdaughter|twin)",
+    r"|girlfriend|grandmother|grandma|gran|grandfather|grandpa|fiancée?|flatmate|roommate|colleague|caregiver|stepson|stepdaughter|twin)",
     "fr": r"(?:fils|fille|femme|mari|mère|père|frère|sœur|soeur|compagne|compagnon|amie?|voisine?"
-    r"|cousine?|neveu|nièce|oncle|tante|conjointe?|épouse|époux|petit-fils|petite-fille|collègue)",
+    r"|cousine?|neveu|nièce|oncle|tante|conjointe?|épouse|époux|petit-fils|petite-fille"
+    r"|collègue|grand-mère|grand-père|mamie|papi|maman|papa|belle-mère|beau-père|belle-sœur)",
 }
 _KIN_MANY = {
     "en": r"(?:sisters|brothers|sons|daughters|boys|girls|kids|children|twins|parents|cousins"
@@ -103,8 +105,8 @@ _BE = {
     "fr": r"(?:est|était|a|avait|va|peut|et (?:moi|lui|elle)\b)",
 }
 _FOLLOWED = (
-    r"(?:me|him|her|us|them|you|it|and|but|so|well|a lot|all|every|the|my|his|with|to|too|at|in"
-    r"|on|like|now|better|out|here|there|through|quite|very|really|more|less|from|after|about)"
+    r"(?:me|him|her|us|them|you|it|and|but|so|well|a lot|all|every|the|my|his|to|too"
+    r"|now|better|out|here|there|quite|very|really|more|less)"
 )
 _COMES = (
     r"(?:come|sit|take|have|tell|let|lie|hold|breathe|look|show|give|try|stand|open|can|could|do"
@@ -116,6 +118,18 @@ _COMES = (
 @lru_cache(maxsize=2)
 def _listed(language: str) -> frozenset[str]:
     return (first_names(language) | NICKNAME_FORMS | frozenset(_MORE[language])) - _NEVER
+
+
+def is_given_name(word: str, language: str) -> bool:
+    """Whether a word is a listed given name or nickname, with or without its accents."""
+    low = word.casefold()
+    return low in _listed(language) or low in _unaccented(language)
+
+
+@lru_cache(maxsize=2)
+def _unaccented(language: str) -> frozenset[str]:
+    pairs = ((n, unicodedata.normalize("NFD", n)) for n in _listed(language))
+    return frozenset("".join(c for c in d if not unicodedata.combining(c)) for _, d in pairs)
 
 
 def is_word_name(word: str, language: str, is_common: IsCommon) -> bool:
@@ -134,7 +148,7 @@ def word_names_found(
 
     ``certain`` holds case-folded words that are surely names in this conversation.
     """
-    for view in views:
+    for view in (view for view in views if not view.guessed):
         guard = protected_spans(view.text, language)
         for match in re.finditer(r"(?<![\w-])[^\W\d_]{3,}(?![\w-])", view.text):
             word = match.group()
@@ -145,8 +159,19 @@ def word_names_found(
             if any(a < match.end() and match.start() < b for a, b in guard):
                 continue
             if _stands_as_name(view, match.start(), match.end(), language, sure):
-                yield Found(view.index, *match.span(), "NAME", "word name", 0.9)
+                end = _with_family_name(view, match.end(), language)
+                yield Found(view.index, match.start(), end, "NAME", "word name", 0.9)
         yield from _lists(view, language)
+
+
+def _with_family_name(view: View, end: int, language: str) -> int:
+    """Where a name ends with the listed family name that follows its given name, if one does."""
+    follows = re.match(r"\s+([^\W\d_]{3,})(?![\w'-])", view.text[end:])
+    if not follows or follows[1].casefold() not in last_names(language):
+        return end
+    alone = re.match(r"\s*(?:[.,?!]|$)", view.text[end + follows.end() :]) is not None
+    named = follows[1][0].isupper() if view.cased else alone
+    return end + follows.end() if named else end
 
 
 def _stands_as_name(view: View, start: int, end: int, language: str, sure: bool) -> bool:
@@ -168,13 +193,17 @@ def _introduced(view: View, before: str, after: str, word: str, language: str, s
         called = re.match(
             r"\s*(?:[,.!?]|$)|\s+(?:how|it's|this|i'm|are|have|come)\b", after, FLAGS
         )
-        free = capital or (low not in _MODALS | _MONTHS or sure)
+        hailed = re.search(r"\b(?:hi|hello|hey|bonjour|salut),?\s+$", before, FLAGS)
+        stops = hailed is not None and re.match(r"\s*[,.!?]", after) is not None
+        free = capital or low not in _MODALS | _MONTHS or sure or stops
         return called is not None and free
     if re.search(rf"(?<![\w']){_PRESENTS[language]}\s+$", before, FLAGS):
         strong = re.search(r"(?:nam|call|appel|this is)\w*(?: is)?\s+$", before, FLAGS)
         return ends and (capital or strong is not None or sure)
     one = rf"(?<!\w){_OWNER[language]}\s+(?:\w+[\s-])?{_KIN_ONE[language]},?\s+$"
     if re.search(one, before, FLAGS):
+        whole = _with_family_name(view, len(before) + len(word), language)
+        ends = ends or whole > len(before) + len(word)
         adjective = language == "fr" and not capital and not ends
         return capital or (low not in ("will", "may", "can") and not adjective)
     return False
@@ -214,8 +243,14 @@ def _plain(before: str, after: str, low: str, language: str, sure: bool) -> bool
         visits = re.match(r"\s+can (?:visit|come|ring|call|see|help|bring|drive)\b", after)
         if visits and low not in ("will", "may", "hope"):
             return True
+    asked = re.search(r"\w\s+[\w']+,\s*$", before) and re.match(r"\s*\?", after)
+    if asked and low not in ("will", "may"):
+        return True
     if not sure:
         return False
+    asks = r"\b(?:ask|asked|tell|told|call|called|calling|phone|ring|appel\w+|demand\w+ à)\s+$"
+    if low not in ("will", "may", "can") and re.search(asks, before, FLAGS):
+        return True
     if re.search(r"(?:^|[.?!,]\s*)$", before) and re.match(r"\s*,", after):
         return True
     if re.search(r",\s*$", before) and re.match(r"\s*(?:[.?!]|$)", after):

@@ -19,12 +19,16 @@ IsCommon = Callable[[str], bool]
 
 @dataclass(frozen=True)
 class View:
-    """One turn as the recognisers see it; ``cased`` says whether capitals carry meaning."""
+    """One turn as the recognisers see it.
+
+    ``cased`` says whether capitals carry meaning, ``guessed`` whether they were put in here.
+    """
 
     index: int
     speaker: str
     text: str
     cased: bool = True
+    guessed: bool = False
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,11 @@ def _people(
         words = [text] if best.source == "spelled" or "title" in evidence else words
         if text.casefold() in institutions() and "title" not in evidence:
             continue
-        if any(c.isdigit() for c in text) or (set(evidence) == {"spacy"} and text.isupper()):
+        if (
+            "_" in text
+            or any(c.isdigit() for c in text)
+            or (set(evidence) == {"spacy"} and text.isupper())
+        ):
             continue
         if (
             not words

@@ -217,3 +217,52 @@ KINDS = {
 def test_kind_of_mention(kind: str) -> None:
     language, turns, expected = KINDS[kind]
     assert found(turns, language) == expected
+
+
+@pytest.mark.parametrize(
+    ("turns", "expected"),
+    [
+        (
+            ["johanna is fine", "hello, my name is johanna marlowe", "thank you, ms marlowe"],
+            [(0, "NAME", "johanna"), (1, "NAME", "johanna marlowe"), (2, "NAME", "marlowe")],
+        ),
+        (
+            ["Katie rang first.", "My name is Katherine Okonjo.", "Mrs Okonjo, or Okonju?"],
+            [(0, "NAME", "Katie"), (1, "NAME", "Katherine Okonjo"), (2, "NAME", "Okonjo"),
+             (2, "NAME", "Okonju")],
+        ),
+        (
+            ["the clinic called ivy today", "my daughter ivy is nine", "thank you, ivy."],
+            [(0, "NAME", "ivy"), (1, "NAME", "ivy"), (2, "NAME", "ivy")],
+        ),
+        (
+            ["i was seen at amber hollow clinic", "the pain clinic and the walk-in clinic"],
+            [(0, "LOCATION", "amber hollow clinic")],
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_known_is_found_everywhere(
+    turns: list[str], expected: list[tuple[int, str, str]]
+) -> None:
+    assert found(turns) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I hope it will pass, and I may need a mark on the arm.",
+        "So you're on 100, 1,000 milligrams a day.",
+        "i have a b- a cuff at home and a se- surgery was planned",
+        "Daisy chains in the hall, and roses in the garden.",
+        "<INAUDIBLE_SPEECH/> and then the pain came back.",
+    ],
+)
+def test_ordinary_words_and_broken_speech_stay(text: str) -> None:
+    assert found(["How are you?", text]) == []
+
+
+def test_french_ordinary_words_stay() -> None:
+    assert (
+        found(["Ça va ?", "La pierre est petite, et je vois une rose. Prenez 2 comprimés."], "fr")
+        == []
+    )

@@ -239,3 +239,25 @@ def test_span_times() -> None:
     assert span_times(text, 7, 17, words) == (0.5, 1.3)
     assert span_times(text, 19, 20, words) == (None, None)
     assert span_times(text, 7, 17, words[:2]) == (None, None)
+
+
+PIECES = {"a": "It's 0712-45.", "b": "88-03, that's all.", "c": "So 0712-45.", "d": "88-03."}
+
+
+def test_a_number_over_two_turns_is_one_entity_and_each_mention_gets_its_piece() -> None:
+    found = [(turn, "PHONE", text, 0) for turn, text in zip("abcd", ["0712-45", "88-03"] * 2)]  # noqa: B905
+    mentions = located(PIECES, *found)
+    continued = {"m1": "m0", "m3": "m2"}
+    entities = build_inventory(mentions, PIECES, "d/a", "en", continued)
+    assert [len(e.mentions) for e in entities] == [4]
+    assert entities[0].original == "0712-45 88-03"
+    chosen = choose_replacements(entities, "d/a", "en", 1)
+    edits = {e.mention_id: e.replacement for e in build_edits(entities, chosen, PIECES, "en")}
+    assert re.fullmatch(r"0\d{3}-\d{2}", edits["m0"]) and re.fullmatch(r"\d\d-\d\d", edits["m1"])
+    assert (edits["m2"], edits["m3"]) == (edits["m0"], edits["m1"])
+    assert edits["m0"] != "0712-45" and edits["m1"] != "88-03"
+
+
+def test_without_a_continuation_two_numbers_are_two_entities() -> None:
+    mentions = located(PIECES, ("a", "PHONE", "0712-45", 0), ("b", "PHONE", "88-03", 0))
+    assert len(build_inventory(mentions, PIECES, "d/a", "en")) == 2

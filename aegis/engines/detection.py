@@ -64,7 +64,9 @@ class Rules:
         kept = self._decided(views, language)
         if not all(view.cased for view in views):
             second = [
-                v if v.cased else replace(v, text=self._recased(v.text, language), cased=True)
+                v
+                if v.cased
+                else replace(v, text=self._recased(v.text, language), cased=True, guessed=True)
                 for v in views
             ]
             kept = _either(kept, self._decided(second, language))

@@ -30,8 +30,11 @@ from aegis.edits import (
 )
 from aegis.engines import TurnText
 from aegis.engines.planning import ChatDetector
+from aegis.lexicon import straight
 from aegis.phi import unlocated
 from aegis.plan import locate_plan
+from aegis.recognise_numbers import NUMBERS, is_continued
+from aegis.recognisers import Found, View
 from aegis.tables import Run, content_id, empty_table
 
 Rows = list[dict[str, Any]]
@@ -99,7 +102,8 @@ def plan_recording(item: dict[str, Any], settings: dict[str, Any], run: Run) -> 
             found = detector.detect(said, language)
         mentions = [_located(recording_id, m, texts) for m in found]
         good = [m for m in mentions if not unlocated(texts[m.turn_id], m.text, m.start, m.end)]
-        entities = build_inventory(good, texts, recording_id, language)
+        continued = _continued(good, turns)
+        entities = build_inventory(good, texts, recording_id, language, continued)
         chosen = choose_replacements(entities, recording_id, language, int(settings["seed"]))
         edits = build_edits(entities, chosen, texts, language)
         scores = {(m.turn_id, m.char_start): (m.source, m.score) for m in found}
@@ -141,6 +145,21 @@ def _located(recording_id: str, mention: engines.Mention, texts: Mapping[str, st
     return Located(
         identity, mention.turn_id, mention.category, mention.char_start, mention.char_end, text
     )
+
+
+def _continued(mentions: Sequence[Located], turns: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Numbers that go on in a later turn: mention -> the mention before it."""
+    place = {turn["turn_id"]: k for k, turn in enumerate(turns)}
+    views = [View(k, turn["speaker"], straight(turn["text"])) for k, turn in enumerate(turns)]
+    numbers = sorted(
+        (m for m in mentions if m.category in NUMBERS), key=lambda m: (place[m.turn_id], m.start)
+    )
+    spans = [Found(place[m.turn_id], m.start, m.end, m.category, "plan") for m in numbers]
+    return {
+        numbers[k].mention_id: numbers[k - 1].mention_id
+        for k in range(1, len(numbers))
+        if is_continued(views, spans[k - 1], spans[k])
+    }
 
 
 def _refused(edits: Sequence[Edit], texts: Mapping[str, str], language: str) -> dict[str, str]:
