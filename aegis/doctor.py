@@ -35,7 +35,9 @@ ROLES = (
     "sentence_encoder", "acoustic",
 )  # fmt: skip
 # Other words that notebooks use for a role in a parameter's name.
-_WORDS = {"asr": "transcriber", "backend": "encoder", "backends": "encoder"}
+_WORDS = {
+    "asr": "transcriber", "recogniser": "transcriber", "backend": "encoder", "backends": "encoder",
+}  # fmt: skip
 _PROGRAMS = ("ffmpeg", "flite", "text2wave")
 _PACKAGE_OF = {"text2wave": "festival"}
 _FREE_GIB = 5.0

@@ -267,6 +267,25 @@ def test_all_cards_of_the_project_are_sound(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(voices.files) == 54
 
 
+def test_the_page_of_engines_lists_every_card_and_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.undo()
+    from aegis.engines import worker
+    from aegis.tables import PROJECT
+
+    text = (PROJECT / "docs" / "engines.md").read_text("utf-8")
+    for name in weights.card_names():
+        card = weights.read_card(name)
+        if not card.embedded:
+            (line,) = [row for row in text.splitlines() if row.startswith(f"| {name} | ")]
+            revision = str(card.source["revision"])[:12] or "not known"
+            assert all(part in line for part in (card.licence, revision, card.revision_kind))
+    for name in set(worker.environment_names()) - {"toy"}:
+        (line,) = [row for row in text.splitlines() if row.startswith(f"| {name} | ")]
+        assert worker.read_recipe(name).licence in line
+
+
 # --- cards that no package carries ----------------------------------------------------------
 
 UNCARRIED = {

@@ -26,6 +26,10 @@ stage = open_stage("C_models", globals())
 
 # %% [markdown]
 # ## Cards
+#
+# *Embedded* models come with packages; the others have to be brought here under their licences,
+# some after accepting conditions (*gated*). A revision is known in full, in short, as a tag or
+# not at all; a size is missing where nobody here could read the file.
 
 # %%
 cards = [read_card(name) for name in card_names()]
@@ -34,10 +38,13 @@ rows = [
         "model": card.name,
         "role": card.role,
         "source": card.source.get("repository", card.source.get("hub", "")),
-        "revision": card.source.get("revision", ""),
+        "revision": str(card.source.get("revision", ""))[:12],
+        "known as": card.revision_kind,
         "licence": card.licence,
+        "gated": card.gated,
+        "embedded": card.embedded,
         "files": len(card.files),
-        "megabytes": sum(file.size for file in card.files) / 1e6,
+        "megabytes": card.size / 1e6 if all(file.size for file in card.files) else None,
     }
     for card in cards
 ]
@@ -77,10 +84,12 @@ report.table(table.assign(comparable="no: another engine"))
 # ## What this shows
 
 # %%
-embedded = int(engines["embedded"].sum())
+embedded, carried = int(engines["embedded"].sum()), models[models["embedded"]]
 report.say(f"""
 {embedded} of {len(engines)} engines of this run are embedded: they need no hub, no key and no GPU.
-Their weights take {models["megabytes"].sum():.0f} MB in {models["files"].sum()} checked files.
+Their weights take {carried["megabytes"].sum():.0f} MB in {carried["files"].sum()} checked files.
+{(~models["embedded"]).sum()} cards describe models of the paper that no package carries; of these
+{(models["known as"][~models["embedded"]] == "full").sum()} have a full revision.
 Results made with them describe them, not the paper's engines.
 """)
 
