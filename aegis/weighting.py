@@ -6,7 +6,7 @@ item-weighted contrast counts each item once, the equal-conversation contrast ea
 once; they differ where the effect depends on how much a conversation holds.
 
 Functions: :func:`paired_items`, :func:`count_pairs`, :func:`by_conversation`,
-:func:`weightings`.
+:func:`weightings`, :func:`strata_rates`, :func:`both_weightings`.
 """
 
 from __future__ import annotations
@@ -109,3 +109,49 @@ def leave_one_out(pairs: pd.DataFrame) -> pd.Series:
         return pd.Series(dtype=float)
     rest: pd.Series = (sums["sum"].sum() - sums["sum"]) / (sums["size"].sum() - sums["size"])
     return rest
+
+
+def strata_rates(
+    tables: Mapping[str, pd.DataFrame], stratum: pd.Series, draws: Draws, n_draws: int
+) -> pd.DataFrame:
+    """Item-weighted rate of each endpoint, condition and stratum of conversations.
+
+    ``stratum`` maps a recording id to its stratum; recordings without one are left out.
+    """
+    rows = []
+    for endpoint, own in tables.items():
+        own = own.assign(stratum=own["recording_id"].map(stratum)).dropna(subset=["stratum"])
+        for (condition, name), part in own.groupby(["condition", "stratum"], sort=True):
+            rate = stats.rate(part["hit"], part["recording_id"].tolist(), draws(), n_draws)
+            rows.append({
+                "endpoint": endpoint, "condition": condition, "stratum": name,
+                "numerator": int(part["hit"].sum()), "denominator": len(part),
+                "value": rate.value, "ci_low": rate.ci_low, "ci_high": rate.ci_high,
+                "n_clusters": rate.n_clusters,
+            })  # fmt: skip
+    columns = ["endpoint", "condition", "stratum", "numerator", "denominator", "value", "ci_low",
+               "ci_high", "n_clusters"]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns)
+
+
+def both_weightings(
+    tables: Mapping[str, pd.DataFrame], draws: Draws, n_draws: int
+) -> pd.DataFrame:
+    """Rate of each endpoint and condition, by item and by conversation (``series``)."""
+    rows = []
+    for endpoint, own in tables.items():
+        for condition, part in own.groupby("condition", sort=False):
+            hit, names = part["hit"].to_numpy(float), part["recording_id"].tolist()
+            found = {
+                "each item once": stats.rate(hit, names, draws(), n_draws),
+                "each conversation once": stats.equal_conversation_rate(
+                    hit, np.ones_like(hit), names, draws(), n_draws
+                ),
+            }
+            rows += [
+                {"endpoint": endpoint, "condition": condition, "series": series,
+                 "value": rate.value, "ci_low": rate.ci_low, "ci_high": rate.ci_high}
+                for series, rate in found.items()
+            ]  # fmt: skip
+    columns = ["endpoint", "condition", "series", "value", "ci_low", "ci_high"]
+    return pd.DataFrame(rows, columns=columns)

@@ -76,3 +76,15 @@ def test_one_conversation_cannot_be_left_out() -> None:
     assert row["moved_by"] is None
     empty = weighting.paired_items(weighting.observed(HAND.iloc[:0], None))
     assert weighting.weightings(empty, draws, 50).empty
+
+
+def test_strata_and_both_weightings_by_hand() -> None:
+    tables = weighting.observed(HAND, None)
+    strata = weighting.strata_rates(tables, pd.Series({"long": "en"}), draws, 50)
+    own = strata[(strata["endpoint"] == "realised") & (strata["condition"] == "renderer_a")]
+    assert own[["stratum", "numerator", "denominator", "n_clusters"]].to_numpy().tolist() == [
+        ["en", 1, 3, 1]
+    ]
+    both = weighting.both_weightings(tables, draws, 50)
+    own = both[(both["endpoint"] == "realised") & (both["condition"] == "renderer_a")]
+    assert own["value"].tolist() == pytest.approx([3 / 5, (1 / 3 + 1) / 2])
