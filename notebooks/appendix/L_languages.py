@@ -87,6 +87,9 @@ report.rates(
 )  # fmt: skip
 
 # %%
+#| label: fig-preserved-languages
+#| fig-cap: "Facts preserved by condition and language, with 95 % intervals."
+#| fig-alt: "Points with whiskers at each condition, one marker a language."
 shown = strata[strata["endpoint"] == "fact preserved"].rename(columns={"stratum": "series"})
 report.figure(shown, lambda: figures.draw_rates(shown, "facts preserved, percent"))
 

@@ -62,6 +62,9 @@ shown = weighted.assign(**{name: 100 * weighted[name].astype(float) for name in 
 report.table(shown[["endpoint", "items", "conversations", *points[:-1]]], 2)
 
 # %%
+#| label: fig-changes
+#| fig-cap: "Change from renderer A to B in each conversation."
+#| fig-alt: "Points sorted from the lowest change to the highest around a line at zero, one marker an endpoint, larger for more items."
 changes = weighting.by_conversation(pairs)
 report.figure(changes, lambda: figures.draw_changes(changes))
 
@@ -69,11 +72,17 @@ report.figure(changes, lambda: figures.draw_changes(changes))
 # ## Preservation both ways
 
 # %%
+#| label: fig-preserved-weightings
+#| fig-cap: "Facts preserved by condition under both weightings, with 95 % intervals."
+#| fig-alt: "Pairs of points with whiskers at each condition: each item once, each conversation once."
 everything = weighting.both_weightings(tables, draws, n_draws)
 kept = everything[everything["endpoint"] == "fact preserved"]
 report.figure(kept, lambda: figures.draw_rates(kept, "facts preserved, percent"))
 
 # %%
+#| label: fig-partition
+#| fig-cap: "All scheduled facts by condition and label."
+#| fig-alt: "One stacked bar a condition, hatched by label, from preserved to unobserved."
 outcomes = partition(verdicts)
 labels = [*LABELS, "unobserved"]
 report.figure(outcomes, lambda: figures.draw_partition(outcomes, labels))

@@ -106,6 +106,9 @@ report.table(pd.DataFrame(rules, columns=["rule", "value"]))
 # what was given. Off the diagonal a judge errs, although it may still pass its gates.
 
 # %%
+#| label: fig-calibration
+#| fig-cap: "Labels given by the judges against labels warranted, qualification cases."
+#| fig-alt: "Grid of counts: warranted labels down, given labels across, darker for more cases."
 known = cases[(cases["order"] == "consensus") & cases["expected"].notna()]
 known = known[~known["case_id"].str.startswith("gate:")]
 blind = known["judge"].str.startswith("blind")
