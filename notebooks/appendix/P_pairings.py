@@ -64,7 +64,7 @@ report.table(shown[["endpoint", "items", "conversations", *points[:-1]]], 2)
 # %%
 #| label: fig-changes
 #| fig-cap: "Change from renderer A to B in each conversation."
-#| fig-alt: "Points sorted from the lowest change to the highest around a line at zero, one marker an endpoint, larger for more items."
+#| fig-alt: "Sorted points around a line at zero, one marker an endpoint, larger for more items."
 changes = weighting.by_conversation(pairs)
 report.figure(changes, lambda: figures.draw_changes(changes))
 
@@ -74,7 +74,7 @@ report.figure(changes, lambda: figures.draw_changes(changes))
 # %%
 #| label: fig-preserved-weightings
 #| fig-cap: "Facts preserved by condition under both weightings, with 95 % intervals."
-#| fig-alt: "Pairs of points with whiskers at each condition: each item once, each conversation once."
+#| fig-alt: "Pairs of points with whiskers at each condition, one pair by item and conversation."
 everything = weighting.both_weightings(tables, draws, n_draws)
 kept = everything[everything["endpoint"] == "fact preserved"]
 report.figure(kept, lambda: figures.draw_rates(kept, "facts preserved, percent"))
