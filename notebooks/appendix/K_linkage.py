@@ -80,7 +80,7 @@ report.table(wide.reset_index(), 1)
 # %%
 #| label: fig-eer-regions
 #| fig-cap: "Equal error rates by region and encoder, with 95 % intervals; dashed: chance."
-#| fig-alt: "Points with whiskers by region and encoder, one marker a condition, dashed line at 50."
+#| fig-alt: "Points with whiskers by region and encoder, one marker a condition, dashed at 50."
 shown = linkage[(linkage["orientation"] == "attacker") & linkage["eer"].notna()]
 shown = shown[shown["protocol"].isin(["final", "final_original"])].copy()
 shown["place"] = [
