@@ -119,6 +119,27 @@ def packages() -> dict[str, str]:
     return versions
 
 
+@functools.cache
+def machine() -> dict[str, str | int]:
+    """What the stage ran on, without names: processor, cores, memory, system, Python."""
+    import platform
+
+    import psutil
+
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        lines = []
+    model = next((line.partition(":")[2].strip() for line in lines if "model name" in line), "")
+    return {
+        "processor": model or platform.machine(),
+        "cores": os.cpu_count() or 1,
+        "memory_gb": round(psutil.virtual_memory().total / 2**30),
+        "system": platform.system(),
+        "python": platform.python_version(),
+    }
+
+
 def cards(code: Iterable[str]) -> dict[str, str]:
     """Model card -> SHA-256, for code that reaches the weights; else none.
 

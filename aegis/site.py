@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import runpy
 import shutil
 import subprocess
@@ -165,6 +166,7 @@ def _stage(run: Run, build: Path, config: dict[str, Any], absent: set[str], rend
         ).read_text(encoding="utf-8")
         for page in _chapters(chapters)
     }
+    texts["index.qmd"] = _front_page(texts["index.qmd"], prefix, set(texts))
     if renderer == "smalldocs":
         texts = _resolved(build, texts)
     for page, text in texts.items():
@@ -174,6 +176,16 @@ def _stage(run: Run, build: Path, config: dict[str, Any], absent: set[str], rend
     shutil.copyfile(PROJECT / "docs" / "references.json", build / "docs" / "references.json")
     for part in ("files", "fragments"):
         (build / prefix / "pages" / part).symlink_to(run.root / "pages" / part)
+
+
+def _front_page(text: str, prefix: str, pages: set[str]) -> str:
+    """The front page with its links pointing to this run; a link to an absent page is words."""
+
+    def link(found: re.Match[str]) -> str:
+        target = found[2].replace(_RUN_PREFIX, prefix)
+        return f"[{found[1]}]({target})" if target in pages else found[1]
+
+    return re.sub(rf"\[([^\]]+)\]\(({_RUN_PREFIX}[^)]+)\)", link, text)
 
 
 def _resolved(build: Path, texts: dict[str, str]) -> dict[str, str]:

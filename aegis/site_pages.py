@@ -22,6 +22,7 @@ from aegis.stamp import read_receipts
 from aegis.tables import SCHEMAS, Run, Schema
 
 SHOWN_ROWS = 200
+NO_NOTEBOOK = "a command of its own"
 _UNITS = {
     "_s": "seconds", "_hz": "Hz", "_db": "dB", "_samples": "samples at 16 kHz",
     "_mb": "MB", "sha256": "SHA-256",
@@ -34,9 +35,8 @@ def raw(html: str) -> str:
 
 
 def owner_of(table: str) -> str:
-    """The notebook that writes a table, or that there is none."""
-    owners = (name for name, wiring in STAGES.items() if table in wiring.writes)
-    return next(owners, "no notebook")
+    """The notebook that writes a table; empty for what a command of its own writes."""
+    return next((name for name, wiring in STAGES.items() if table in wiring.writes), "")
 
 
 def readers_of(table: str) -> list[str]:
@@ -98,7 +98,7 @@ def write_data_pages(run: Run, pages: Path) -> None:
                 "one row is": schema.unit,
                 "rows": "not in this run" if frame is None else len(frame),
                 "visibility": schema.visibility,
-                "written by": owner_of(name),
+                "written by": owner_of(name) or NO_NOTEBOOK,
             }
         )
     index = html_table(pd.DataFrame(rows))
@@ -130,7 +130,7 @@ def table_fragment(run: Run, schema: Schema, frame: pd.DataFrame | None) -> str:
     facts = {
         "one row is": escape(schema.unit),
         "key": escape(", ".join(schema.key)),
-        "written by": _page_link(run, owner),
+        "written by": _page_link(run, owner) if owner else NO_NOTEBOOK,
         "read by": ", ".join(_page_link(run, reader) for reader in readers_of(name)) or "none",
         "rows": "not in this run" if frame is None else f"{len(frame):,}",
         "visibility": schema.visibility,
@@ -230,11 +230,11 @@ def _cost(name: str, receipt: Mapping[str, Any]) -> dict[str, Any]:
 
 def _machine(receipts: Mapping[str, Mapping[str, Any]]) -> str:
     """The machines that the receipts name, each once."""
-    found = {tuple(sorted(r["machine"].items())) for r in receipts.values() if r.get("machine")}
+    found = {tuple(r["machine"].items()) for r in receipts.values() if r.get("machine")}
     if not found:
         return "The receipts of this run do not name the machine.\n"
-    lines = "; ".join(", ".join(f"{key} {value}" for key, value in one) for one in sorted(found))
-    return f"Machine: {lines}.\n"
+    lines = [", ".join(f"{key} {value}" for key, value in one) for one in sorted(found, key=str)]
+    return "".join(f"Machine: {line}.\n\n" for line in lines)
 
 
 def _engines(receipts: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:

@@ -259,6 +259,7 @@ class Stage:
             "engines": _distinct(used),
             "cards": receipts.cards(code),
             "packages": receipts.packages(),
+            "machine": receipts.machine(),
             "counts": self._counts(),
             "reused": len(self._records) - len(fresh),
             "unexpected": sum(bool(record.get("unexpected")) for record in self._records),
