@@ -17,7 +17,8 @@
 # The paper's planner is GPT-5.4: with `detector = chat` a model replies with an inventory, its
 # replacements and ordered edits; code finds every occurrence, and the validator below is the
 # same. The embedded detector combines recognisers for spoken and written forms, a tagger, and
-# spaCy under presidio. What it misses, or what the recogniser never wrote down, is not edited;
+# spaCy under presidio; what is surely a name anywhere is looked up in every turn, and a number
+# said over several turns is one entity with a replacement in pieces. What it misses, or what the recogniser never wrote down, is not edited;
 # the scorecard measures both.
 
 # %% tags=["parameters"]

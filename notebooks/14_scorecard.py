@@ -74,7 +74,8 @@ if known:
 # ## Identifiers
 #
 # A mention is heard exactly when its canonical value stands in the recognised turn. It is covered
-# when nothing of it stays outside the detected spans; partly covered is a leak.
+# when nothing of it stays outside the detected spans; partly covered is a leak. Where the script
+# also says the same word in ordinary use ("I hope" beside the name Hope), that use may stay.
 
 # %%
 mentions, shown = stage.read("mentions"), pd.DataFrame()
