@@ -18,8 +18,8 @@
 # replacements and ordered edits; code finds every occurrence, and the validator below is the
 # same. The embedded detector combines recognisers for spoken and written forms, a tagger, and
 # spaCy under presidio; what is surely a name anywhere is looked up in every turn, and a number
-# said over several turns is one entity with a replacement in pieces. What it misses, or what the recogniser never wrote down, is not edited;
-# the scorecard measures both.
+# said over several turns is one entity with a replacement in pieces. What it misses, or what
+# the recogniser never wrote down, is not edited; the scorecard measures both.
 
 # %% tags=["parameters"]
 run_name: str = "demo"  # the run whose tables are read and written
