@@ -160,6 +160,22 @@ def rms_db(samples: Signal) -> float:
     return 10.0 * float(np.log10(power)) if power > 0 else float("-inf")
 
 
+def check_not_source(samples: Signal, source: Signal, name: str) -> None:
+    """Refuse generated sound that is its source, at any level and shift.
+
+    Raises
+    ------
+    AudioError
+        The largest normalised cross-correlation of the two reaches 0.95.
+    """
+    n = 1 << (samples.size + source.size - 1).bit_length()
+    spectrum = np.fft.rfft(samples, n) * np.conj(np.fft.rfft(source, n))
+    largest = float(np.abs(np.fft.irfft(spectrum, n)).max())
+    energy = float(np.linalg.norm(samples)) * float(np.linalg.norm(source))
+    if energy > 0 and largest >= 0.95 * energy:
+        raise AudioError(f"{name}: returned the original sound")
+
+
 def check_generated(
     samples: Signal, expected_s: float, name: str, length_ratio: tuple[float, float] = (0.95, 1.05)
 ) -> None:

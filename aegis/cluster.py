@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import gc
+import hashlib
 import importlib
 import itertools
 import json
@@ -94,13 +95,25 @@ def run_item(
 
 
 def save_record(path: Path, text: str, root: Path) -> None:
-    """Write a record for its owner's eyes only."""
+    """Write a record for its owner's eyes only, under a line with its SHA-256."""
     try:
-        write_bytes(path, text.encode())
+        write_bytes(path, f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}".encode())
         path.chmod(0o600)
     except OSError as error:
         stop_when_full(error, root)
         raise
+
+
+def load_record(path: Path) -> Record | None:
+    """A saved record, or None when there is none or it is not what was saved."""
+    try:
+        digest, text = path.read_bytes().split(b"\n", 1)
+    except (FileNotFoundError, ValueError):
+        return None
+    if hashlib.sha256(text).hexdigest().encode() != digest:
+        return None
+    record: Record = json.loads(text)
+    return record
 
 
 def stop_when_full(error: BaseException, root: Path) -> None:
@@ -262,11 +275,8 @@ def _run_named(
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise StageFailed(f"workers cannot import {module}.{name} ({error})") from error
-    if record_path.exists():
-        # A worker died after this item was done, and Dask asks for its result once more.
-        saved: Record = json.loads(record_path.read_text("utf-8"))
-        return saved
-    return run_item(found, item, settings, root, record_path)
+    # A worker may have died after this item was done, and Dask asks for its result once more.
+    return load_record(record_path) or run_item(found, item, settings, root, record_path)
 
 
 def _begin_stage(stage: str) -> None:

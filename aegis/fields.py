@@ -1,13 +1,14 @@
 """Strict reading of YAML mappings: what is unknown, missing or mistyped is named.
 
-Functions: :func:`read_yaml`, :func:`check_known`, :func:`check_needed`,
-:func:`check_texts`, :func:`one_of`.
+Functions: :func:`read_yaml`, :func:`read_csv`, :func:`check_known`,
+:func:`check_needed`, :func:`check_texts`, :func:`check_inside`, :func:`one_of`.
 """
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
@@ -34,11 +35,20 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML mapping; a syntax error or a repeated key is a ManifestError with its line."""
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=_StrictLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, ManifestError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError, ManifestError) as error:
         raise ManifestError(f"{path.name}: {error}") from error
     if not isinstance(content, dict):
         raise ManifestError(f"{path.name}: must be a mapping, is {type(content).__name__}")
     return content
+
+
+def read_csv(path: Path, encoding: str = "utf-8-sig") -> list[list[str]]:
+    """All rows of a CSV file; what is no text or no CSV is a ManifestError."""
+    try:
+        with path.open(encoding=encoding, newline="") as stream:
+            return list(csv.reader(stream))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ManifestError(f"{path.name}: cannot be read ({error})") from error
 
 
 def check_known(entry: Any, keys: str, what: str) -> None:
@@ -60,6 +70,14 @@ def check_texts(entry: dict[str, Any], keys: str, what: str) -> None:
     for key in keys.split():
         if key in entry and not isinstance(entry[key], str):
             raise ManifestError(f"{what}: {key} must be text, is {entry[key]!r}; quote it")
+
+
+def check_inside(path: str, what: str) -> str:
+    """Refuse a path that is absolute or climbs out of its folder; returns it."""
+    parts = PurePosixPath(path)
+    if parts.is_absolute() or ".." in parts.parts or set(path) & set("\\\0") or not parts.parts:
+        raise ManifestError(f"{what}: unsafe path {path!r}")
+    return path
 
 
 def one_of(value: Any, allowed: Sequence[str], what: str) -> str:

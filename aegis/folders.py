@@ -45,10 +45,7 @@ def read_meta(path: Path | None, original: Path | None) -> pd.DataFrame:
             raise ManifestError("no META.csv and no utt2spk: nobody says who speaks")
         table = _kaldi_meta(original)
     else:
-        try:
-            table = pd.read_csv(path, dtype=str, keep_default_na=True, encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError, pd.errors.ParserError) as error:
-            raise ManifestError(f"{path.name}: cannot be read ({error})") from error
+        table = _read_csv(path)
     for name in ("path", "speaker"):
         if name not in table:
             raise ManifestError(f"META: no column {name!r}; it has {', '.join(table.columns)}")
@@ -61,6 +58,13 @@ def read_meta(path: Path | None, original: Path | None) -> pd.DataFrame:
     full["sex"] = pd.Series([_known(SEXES, v) for v in full["sex"]], dtype=object)
     full["age"] = pd.Series([_age_group(v) for v in full["age"]], dtype=object)
     return full.where(full.notna(), None)
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(path, dtype=str, encoding="utf-8-sig")
+    except (OSError, ValueError, pd.errors.ParserError) as error:
+        raise ManifestError(f"{path.name}: cannot be read ({error})") from error
 
 
 def _known(names: Mapping[str, str], value: Any) -> Any:
@@ -224,7 +228,7 @@ def read_score_file(path: Path) -> pd.DataFrame:
     ManifestError
         A column is absent, or a value cannot be understood.
     """
-    table = pd.read_csv(path, dtype=str, encoding="utf-8-sig")
+    table = _read_csv(path)
     absent = [name for name in ("score", "target") if name not in table]
     if absent:
         raise ManifestError(f"{path.name}: no column {', '.join(absent)}")

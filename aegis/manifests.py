@@ -13,7 +13,6 @@ Functions: :func:`read_card`, :func:`reserved_voices`, :func:`read_contract`,
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import re
@@ -25,7 +24,7 @@ from typing import Any
 import pandas as pd
 
 from aegis.errors import ManifestError
-from aegis.fields import read_yaml
+from aegis.fields import check_inside, read_csv, read_yaml
 from aegis.gold import GoldAction, GoldFact
 from aegis.inventory import Relation
 from aegis.scripts import (
@@ -214,27 +213,26 @@ def read_checksums(path: Path) -> list[ExpectedFile]:
         Wrong columns, a malformed digest or size, or a path twice; with the line.
     """
     columns = ["record_id", "role", "path", "sha256", "bytes"]
-    with path.open(encoding="utf-8", newline="") as stream:
-        rows = csv.reader(stream)
-        header = next(rows, [])
-        if header != columns:
-            raise ManifestError(f"{path.name}, line 1: columns {header} must be {columns}")
-        files, seen = [], set()
-        for line, row in enumerate(rows, start=2):
-            where = f"{path.name}, line {line}"
-            if len(row) != len(columns):
-                raise ManifestError(f"{where}: {len(row)} fields, must be {len(columns)}")
-            record_id, role, name, digest, size = row
-            if digest and not re.fullmatch(r"[0-9a-f]{64}", digest):
-                raise ManifestError(f"{where}: sha256 {digest!r} must be 64 hex digits")
-            if size and not size.isdecimal():
-                raise ManifestError(f"{where}: bytes {size!r} must be a whole number")
-            if name in seen:
-                raise ManifestError(f"{where}: {name} is listed twice")
-            seen.add(name)
-            files.append(
-                ExpectedFile(record_id, role, name, digest or None, int(size) if size else None)
-            )
+    header, *rows = read_csv(path, "utf-8") or [[]]
+    if header != columns:
+        raise ManifestError(f"{path.name}, line 1: columns {header} must be {columns}")
+    files, seen = [], set()
+    for line, row in enumerate(rows, start=2):
+        where = f"{path.name}, line {line}"
+        if len(row) != len(columns):
+            raise ManifestError(f"{where}: {len(row)} fields, must be {len(columns)}")
+        record_id, role, name, digest, size = row
+        if digest and not re.fullmatch(r"[0-9a-f]{64}", digest):
+            raise ManifestError(f"{where}: sha256 {digest!r} must be 64 hex digits")
+        if size and not size.isdecimal():
+            raise ManifestError(f"{where}: bytes {size!r} must be a whole number")
+        check_inside(name, where)
+        if name in seen:
+            raise ManifestError(f"{where}: {name} is listed twice")
+        seen.add(name)
+        files.append(
+            ExpectedFile(record_id, role, name, digest or None, int(size) if size else None)
+        )
     return files
 
 

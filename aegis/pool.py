@@ -12,7 +12,6 @@ Functions: :func:`read_pool`, :func:`measure_quality`, :func:`judge_unit`.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 
 from aegis.audio import SAMPLE_RATE_HZ, Signal, rms_db
 from aegis.errors import ManifestError
-from aegis.fields import check_known, check_needed, read_yaml
+from aegis.fields import check_known, check_needed, read_csv, read_yaml
 
 RATIOS = "f0_ratio formant_ratio rate"
 _RECORDED = (
@@ -83,8 +82,12 @@ def read_pool(path: Path, reserved: frozenset[str] = frozenset()) -> PoolManifes
         Unknown or missing keys, repeated ids, a ratio out of [0.5, 2], a reserved voice.
     """
     if path.suffix == ".csv":
-        with path.open(encoding="utf-8-sig", newline="") as handle:
-            content: dict[str, Any] = {"name": path.stem, "units": list(csv.DictReader(handle))}
+        header, *rows = read_csv(path) or [[]]
+        ragged = [line for line, row in enumerate(rows, 2) if row and len(row) != len(header)]
+        if ragged:
+            raise ManifestError(f"{path.name}, line {ragged[0]}: {len(header)} fields expected")
+        units_given = [dict(zip(header, row, strict=True)) for row in rows if row]
+        content: dict[str, Any] = {"name": path.stem, "units": units_given}
     else:
         content = read_yaml(path)
     recorded = "units" in content

@@ -262,6 +262,8 @@ def _load_json(path: Path) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         _fail(path, error.lineno, f"no valid JSON ({error.msg})")
+    except (ValueError, RecursionError) as error:  # a number or a nesting without end
+        _fail(path, 1, f"no valid JSON ({error})")
 
 
 def read_simsamu(path: Path) -> list[Utterance]:

@@ -24,7 +24,7 @@ import pandas as pd
 
 from aegis import engines, receipts
 from aegis.closure import closure_hashes, run_hash
-from aegis.cluster import Record, WorkFunction, map_items, run_item
+from aegis.cluster import Record, WorkFunction, load_record, map_items, run_item
 from aegis.errors import ParamError, RunLocked, StageFailed, TableError
 from aegis.params import check_value, read_declarations
 from aegis.pipeline import STAGES, Wiring, find_notebooks
@@ -173,9 +173,8 @@ class Stage:
             return list(pool.map(self._saved, paths))
 
     def _saved(self, path: Path) -> Record | None:
-        try:
-            record: Record = json.loads(path.read_text("utf-8"))
-        except (FileNotFoundError, ValueError):
+        record = load_record(path)
+        if record is None:
             return None
         files: dict[str, str] = (record["value"] or {}).get("files", {})
         same = all(receipts.file_sha256(self.run.root / f) == sha for f, sha in files.items())

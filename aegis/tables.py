@@ -511,7 +511,15 @@ class Run:
 
 
 def open_run(name: str, create: bool = False) -> Run:
-    """Open ``runs/<name>`` (or below ``$AEGIS_RUNS``); ``create`` makes its folders."""
+    """Open ``runs/<name>`` (or below ``$AEGIS_RUNS``); ``create`` makes its folders.
+
+    Raises
+    ------
+    TableError
+        No such run, or the name leads elsewhere.
+    """
+    if not name or name.startswith(".") or set(name) & set("/\\\0"):
+        raise TableError(f"run {name!r}: a run's name is one folder's, without / and leading dot")
     base = Path(os.environ.get("AEGIS_RUNS", PROJECT / "runs"))
     run = Run(base / name)
     if create:

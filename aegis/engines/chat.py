@@ -119,7 +119,7 @@ def parse_reply(
     """
     try:
         found = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ReplyError(f"malformed: {error}") from error
     if not isinstance(found, dict):
         raise ReplyError(f"malformed: a {type(found).__name__}, expected one object")

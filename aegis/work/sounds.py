@@ -52,7 +52,7 @@ def embed_file(
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     place = kept / f"{backend}-{rate_hz}-{skip_s:g}" / f"{digest}.npz"
     if place.exists():
-        with np.load(place) as held:
+        with np.load(place, allow_pickle=False) as held:
             return {"vectors": held["vectors"], "seconds": held["seconds"], "reused": True}
     try:
         vectors, seconds = embed_signal(read_mono(path), backend, rate_hz, skip_s)

@@ -24,7 +24,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from aegis import engines
-from aegis.audio import SAMPLE_RATE_HZ, Signal, check_generated, read_wav, resample, write_wav
+from aegis.audio import (
+    SAMPLE_RATE_HZ,
+    Signal,
+    check_generated,
+    check_not_source,
+    read_wav,
+    resample,
+    write_wav,
+)
 from aegis.engines import Voice
 from aegis.engines.conversion import apply_variant, estimate_f0
 from aegis.errors import AudioError, ItemError
@@ -376,6 +384,7 @@ def convert_profile(item: Item, settings: Item, run: Run) -> Item:
             with engines.engine_time():
                 samples = converter.convert(source, voice, context, seed)
             check_generated(samples, source.size / SAMPLE_RATE_HZ, settings["converter"])
+            check_not_source(samples, source, settings["converter"])
             path = run.turn_path(condition, item["recording_id"], turn_id)
             written = write_wav(path, samples)
         except ItemError as error:
