@@ -32,7 +32,7 @@ from aegis.receipts import read_receipt
 from aegis.tables import PROJECT, Run, open_run
 
 HERE = Path(__file__).resolve().parent
-EXTRAS = ("bench_asr", "bench_assignment", "bench_chat", "bench_detection")
+EXTRAS = ("bench_asr", "bench_assignment", "bench_chat", "bench_detection", "bench_engines")
 """Modules beside this file: ``measure(run_name)`` returns a flat dict of numbers, or
 ``main()`` prints one JSON line with ``bench`` and ``seconds``."""
 AIMS = {
@@ -44,6 +44,8 @@ AIMS = {
     "assignment_s": 10.0,
     "chat_memory_growth_mb": 20.0,
     "detector_s_per_1000_words": 1.0,
+    "worker_overhead_ms": 5.0,
+    "embedding_over_bare": 1.10,
 }
 """Each value should be at most this."""
 COLUMNS = ["stage", "planned", "failed", "reused", "wall_s", "inside_s", "item_s", "engine_s",
