@@ -9,7 +9,8 @@ writing in this project replaces files, so a variant never changes its parent.
 :func:`run_grid` is behind ``aegis sweep``; appendices D, M and N use :func:`run_variant`.
 
 Functions: :func:`parse_axes`, :func:`grid`, :func:`variant_run`, :func:`share`,
-:func:`run_variant`, :func:`run_grid`, :func:`plot_results`.
+:func:`run_variant`, :func:`run_grid`, :func:`plot_results`, :func:`computed_s`,
+:func:`run_cost_s`.
 """
 
 from __future__ import annotations
@@ -266,6 +267,26 @@ def run_variant(
         )
     executed = tuple(outcome.stage for outcome in outcomes if outcome.executed)
     return Variant(setting, variant, executed, sum(outcome.wall_s for outcome in outcomes))
+
+
+def computed_s(parent: Run, variant: Run) -> float:
+    """Seconds that the variant's own items took, those of the parent left out."""
+    known, total = _records(parent), 0.0
+    for name, path in _records(variant).items():
+        if name not in known:
+            total += float(json.loads(path.read_text("utf-8"))["wall_s"])
+    return total
+
+
+def run_cost_s(run: Run) -> float:
+    """Seconds that all items of a run's stages took, reused ones included."""
+    found = (receipts.read_receipt(run, name) for name in STAGES)
+    return sum(float(receipt.get("item_s", 0.0)) for receipt in found if receipt)
+
+
+def _records(run: Run) -> dict[str, Path]:
+    folder = run.secret / "items"
+    return {path.relative_to(folder).as_posix(): path for path in folder.glob("*/*.json")}
 
 
 def run_grid(

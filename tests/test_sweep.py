@@ -13,7 +13,17 @@ from typer.testing import CliRunner
 from aegis import pipeline
 from aegis.cli import app
 from aegis.errors import ParamError, StageFailed
-from aegis.sweep import Axis, grid, make_setting, parse_axes, run_grid, run_variant, share
+from aegis.sweep import (
+    Axis,
+    computed_s,
+    grid,
+    make_setting,
+    parse_axes,
+    run_cost_s,
+    run_grid,
+    run_variant,
+    share,
+)
 from aegis.sweep import variant_run as variant_place
 from aegis.tables import Run
 
@@ -70,6 +80,9 @@ def test_only_affected_stages_and_new_items_run(done: Toy) -> None:
     assert made.executed == ("00_corpora", "01_transcribe", "13_contrasts")
     reused = pd.read_json(made.run.root / "receipts" / "00_corpora.json", typ="series")["reused"]
     assert reused == 4  # of 6 tones four are the parent's
+    new_s = run_cost_s(made.run) - run_cost_s(parent)  # two tones and their halves
+    assert computed_s(parent, made.run) == pytest.approx(new_s)
+    assert computed_s(parent, parent) == 0
     claim = made.run.read("claims").set_index("claim_id")["value"]["total_s"]
     assert claim == pytest.approx(6 * 800 / 16000)  # a tone has 1600 samples, its half 800
     assert contents(parent) == before

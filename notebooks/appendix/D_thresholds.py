@@ -125,13 +125,15 @@ if points else "No operating point was rendered in this profile."}
 """)
 
 # %%
-changed = grid.loc[grid["n_changed"] > 0, "n_changed"]
-spread = f"{int(changed.min())} to {int(changed.max())}" if len(changed) else "0"
+rule = ["min_source_distance", "min_target_distance"]
+asked = pd.DataFrame([[float(v) for v in point.split("/")] for point in points], columns=rule)
+changed = grid.merge(asked, on=rule)["n_changed"]
+spread = f"{int(changed.min())} to {int(changed.max())}" if len(changed) else "not run:"
 compared = pd.DataFrame(
     [
         ["settings", "16", str(len(grid)), "the values of the grid are ours"],
         ["settings that assign everybody", "16 of 16", f"{everybody} of {len(grid)}", "own pool"],
-        ["profiles with another voice", "14 to 23 of 809", f"{spread} of {len(profiles)}",
+        ["other voices at the rendered points", "14 to 23 of 809", f"{spread} of {len(profiles)}",
          "our pool is small: 75 candidates are most of it"],
         ["effects detected downstream", "none", str(detected) if points else "not run",
          "own engines; a small corpus detects little"],
