@@ -163,9 +163,16 @@ def with_interval(base: Estimate, drawn: Floats, level: float = 0.95) -> Estimat
 def draw_counts(n_clusters: int, n_draws: int, rng: np.random.Generator) -> list[Floats]:
     """Bootstrap draws as counts a cluster, in blocks of shape (block, n_clusters)."""
     block = max(1, _BLOCK_CELLS // max(1, n_clusters))
-    shares = np.full(n_clusters, 1.0 / n_clusters)
     sizes = [min(block, n_draws - done) for done in range(0, n_draws, block)]
-    return [rng.multinomial(n_clusters, shares, size=size).astype(np.float64) for size in sizes]
+    return [_count_drawn(n_clusters, size, rng) for size in sizes]
+
+
+def _count_drawn(n_clusters: int, n_draws: int, rng: np.random.Generator) -> Floats:
+    """How often each cluster is drawn; counting drawn positions is faster than a multinomial."""
+    drawn = rng.integers(0, n_clusters, size=(n_draws, n_clusters))
+    drawn += n_clusters * np.arange(n_draws)[:, None]
+    counts = np.bincount(drawn.ravel(), minlength=n_draws * n_clusters)
+    return counts.reshape(n_draws, n_clusters).astype(np.float64)
 
 
 def ratio_rate(

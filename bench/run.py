@@ -32,7 +32,10 @@ from aegis.receipts import read_receipt
 from aegis.tables import PROJECT, Run, open_run
 
 HERE = Path(__file__).resolve().parent
-EXTRAS = ("bench_asr", "bench_assignment", "bench_chat", "bench_detection", "bench_engines")
+EXTRAS = (
+    "bench_asr", "bench_assignment", "bench_chat", "bench_detection", "bench_engines",
+    "bench_statistics",
+)  # fmt: skip
 """Modules beside this file: ``measure(run_name)`` returns a flat dict of numbers, or
 ``main()`` prints one JSON line with ``bench`` and ``seconds``."""
 AIMS = {
@@ -46,6 +49,10 @@ AIMS = {
     "detector_s_per_1000_words": 1.0,
     "worker_overhead_ms": 5.0,
     "embedding_over_bare": 1.10,
+    "bootstrap_s": 0.3,
+    "bootstrap_over_group_by": 0.01,
+    "sign_flip_s": 0.3,
+    "pages_s": 90.0,
 }
 """Each value should be at most this."""
 COLUMNS = ["stage", "planned", "failed", "reused", "wall_s", "inside_s", "item_s", "engine_s",

@@ -92,6 +92,7 @@ def test_a_bench_that_fails_is_named(
     assert values == {"assignment_s": 3.0}
     assert absent == {
         "bench_asr": "OSError: no file", "bench_chat": "not there", "bench_detection": "not there",
+        "bench_engines": "not there", "bench_statistics": "not there",
     }  # fmt: skip
 
 

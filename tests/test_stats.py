@@ -84,9 +84,9 @@ def test_item_weighted_and_equal_conversation_rates_by_hand() -> None:
 
 
 def brute_force(items: list[tuple[str, float]], n_draws: int) -> np.ndarray:
-    """Copy rows of drawn conversations, with the same multinomial counts."""
+    """Copy rows of drawn conversations, with the same counts."""
     names = sorted({name for name, _ in items})
-    counts = rng().multinomial(len(names), [1 / len(names)] * len(names), size=n_draws)
+    counts = np.concatenate(stats.draw_counts(len(names), n_draws, rng())).astype(int)
     rates = []
     for draw in counts:
         rows = [
@@ -131,6 +131,15 @@ def test_blocks_of_draws_do_not_change_the_draws(monkeypatch: pytest.MonkeyPatch
     blocks = stats.draw_counts(7, 100, rng())
     assert len(blocks) == 10
     assert (np.concatenate(blocks) == whole).all()
+
+
+def test_draws_are_multinomial() -> None:
+    """Each draw has as many conversations; counts have the multinomial mean and covariance."""
+    counts = np.concatenate(stats.draw_counts(6, 40_000, rng()))
+    assert (counts.sum(axis=1) == 6).all()
+    expected = 6 * (np.eye(6) / 6 - np.full((6, 6), 1 / 36))
+    assert counts.mean(axis=0) == pytest.approx(np.ones(6), abs=0.02)
+    assert np.cov(counts.T) == pytest.approx(expected, abs=0.03)
 
 
 def test_interval_matches_the_normal_approximation_with_many_clusters() -> None:
