@@ -7,7 +7,7 @@ Missing and unlisted files stand in ``files.csv`` and are counted on the first l
 report.
 
 Functions: :func:`run_report`, :func:`build_conditions`, :func:`given_segments`,
-:func:`score_table`.
+:func:`score_table`, :func:`read_outside_scores`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from aegis.nearest import faiss_search
 from aegis.pieces import LENGTHS_S, RATES_HZ, SKIP_S, condition_name, join_pieces
 from aegis.segments import OPTIONAL, ORIGINAL, Segments
 from aegis.stats import Floats
+from aegis.tables import PROJECT
 from aegis.trials import Trials
 from aegis.utility import summarise_utility
 from aegis.work.sounds import embed_file, transcribe_file
@@ -78,7 +79,11 @@ def run_report(options: Options, tell: Tell = lambda _: None) -> Path:
     options.out.mkdir(parents=True, exist_ok=True)
     tables: dict[str, pd.DataFrame] = {}
     if options.trials is not None:
-        tables["score_file"] = score_table(folders.read_score_file(options.trials), options)
+        tables["score_file"] = score_table(
+            folders.read_score_file(options.trials),
+            options.settings.seed,
+            options.settings.n_draws,
+        )
     elif options.embeddings is None and (options.original is None or options.anonymised is None):
         raise ParamError("give --original and --anonymised, or --embeddings, or --trials")
     if options.embeddings is not None or options.anonymised is not None:
@@ -299,7 +304,7 @@ def _hear_job(job: tuple[Path, str, str | None], kept: Path) -> dict[str, Any]:
 # --- score files -----------------------------------------------------------------
 
 
-def score_table(scores: pd.DataFrame, options: Options) -> pd.DataFrame:
+def score_table(scores: pd.DataFrame, seed: int, n_draws: int) -> pd.DataFrame:
     """Error rates and costs of a score file, one row a system, trial type and backend.
 
     Intervals resample enrolled speakers; without a column ``enrol`` there are none.
@@ -313,7 +318,13 @@ def score_table(scores: pd.DataFrame, options: Options) -> pd.DataFrame:
             tuple(sorted(set(enrol))),
         )  # fmt: skip
         labels = dict(zip(["system", "trial_type", "backend"], names, strict=True))
-        settings = options.settings
-        measured = dimensions.measure_trials(trials, settings.seed, settings.n_draws, costs=True)
+        measured = dimensions.measure_trials(trials, seed, n_draws, costs=True)
         rows.append({**labels, **measured})
     return pd.DataFrame(rows)
+
+
+def read_outside_scores(path: str, seed: int, n_draws: int) -> pd.DataFrame:
+    """The table of a score file, without rows where no path is given."""
+    if not path:
+        return pd.DataFrame(columns=["system", "trial_type", "backend", "eer", "status"])
+    return score_table(folders.read_score_file(PROJECT / path), seed, n_draws)

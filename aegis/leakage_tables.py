@@ -7,7 +7,7 @@ all test sets together (``all``) where there are several. Accent is attacked on 
 only, as in the paper. The originals go through the same attacks as a control.
 
 Functions: :class:`Settings`, :func:`measure_condition`, :func:`measure_all`,
-:func:`summarise_systems`, :func:`component_correlations`.
+:func:`stack_all`, :func:`of_condition`, :func:`summarise_systems`, :func:`component_correlations`.
 """
 
 from __future__ import annotations
@@ -99,12 +99,24 @@ def measure_all(
     tell: Tell = lambda _: None,
 ) -> dict[str, pd.DataFrame]:
     """The tables of several conditions, one below the other."""
-    parts = [
+    return stack_all([
         measure_condition(segments, name, settings, search, pool, tell)
-        for name, segments in conditions.items()
-        if len(segments.table)
-    ]
+        for name, segments in conditions.items() if len(segments.table)
+    ])  # fmt: skip
+
+
+def stack_all(parts: Sequence[Mapping[str, pd.DataFrame]]) -> dict[str, pd.DataFrame]:
+    """The tables of several conditions, one below the other."""
     return {name: _stack([part[name] for part in parts]) for name in TABLES}
+
+
+def of_condition(tables: Mapping[str, pd.DataFrame], condition: str) -> dict[str, pd.DataFrame]:
+    """The rows of one condition; tables that were not measured are empty."""
+    held = {name: tables.get(name, pd.DataFrame()) for name in TABLES}
+    return {
+        name: table[table["condition"] == condition] if len(table) else table
+        for name, table in held.items()
+    }
 
 
 def _stack(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:

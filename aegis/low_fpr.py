@@ -47,6 +47,7 @@ UNRESOLVED = "not resolvable"
 N_TRIALS = 100_000
 MIN_TRIALS = 40
 _BLOCK_CELLS = 4_000_000
+_TABLE_ROWS = 5_000
 
 Ints = NDArray[np.int64]
 Rows = list[dict[str, Any]]
@@ -156,10 +157,16 @@ def _pick(usable: NDArray[np.bool_], n: int, rng: np.random.Generator) -> Ints:
 def score_game(game: Game, rows: Floats, scoring: str) -> Floats:
     """``Avg``: mean cosine of the probe with the enrolment; ``Max``: the largest one."""
     scores = np.empty(len(game.probe))
-    block = max(1, _BLOCK_CELLS // (rows.shape[1] * game.enrol.shape[1]))
-    for start in range(0, len(scores), block):
-        part = slice(start, start + block)
-        cosine = np.einsum("nd,nld->nl", rows[game.probe[part]], rows[game.enrol[part]])
+    # A table of all cosines is cheaper than a product a trial where it fits.
+    table = rows @ rows.T if len(rows) <= _TABLE_ROWS else None
+    width = game.enrol.shape[1] * (1 if table is not None else rows.shape[1])
+    for start in range(0, len(scores), max(1, _BLOCK_CELLS // width)):
+        part = slice(start, start + max(1, _BLOCK_CELLS // width))
+        probe, enrol = game.probe[part], game.enrol[part]
+        if table is not None:
+            cosine = table[probe[:, None], enrol]
+        else:
+            cosine = np.einsum("nd,nld->nl", rows[probe], rows[enrol])
         scores[part] = cosine.max(axis=1) if scoring == "Max" else cosine.mean(axis=1)
     return scores
 

@@ -145,6 +145,12 @@ STAGES: dict[str, Wiring] = _with_receipts([
             " fact_verdicts", ""),
     _wiring("P_pairings", "recordings lexical_matches fact_verdicts contrasts claims", ""),
     _wiring("S_specifications", "qualification contrasts", ""),
+    _wiring("U_leakage_dimensions",
+            "recordings turns profiles profile_embeddings voices voice_embeddings assignments timeline reconstructions"
+            " gold_turns?",
+            "leak_people leak_segments leak_conditions leak_rates leak_attacks leak_soft leak_subgroups leak_search"
+            " leak_structure leak_utility leak_anonymity"),
+    _wiring("V_low_fpr", "recordings leak_people leak_segments", "leak_users leak_values"),
     _wiring("W_published_arithmetic", "claims contrasts", ""),
     _wiring("C_models", "recordings claims receipts", ""),
     _wiring("Q_failures",

@@ -21,6 +21,7 @@ Functions: :func:`simulate`, :func:`correlations`, :func:`cosine_cdf`, :func:`kn
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,7 +65,7 @@ class Anonymiser:
 
 
 def simulate(
-    world: World, anonymisers: list[Anonymiser], rng: np.random.Generator, n_profiles: int = 2
+    world: World, anonymisers: Sequence[Anonymiser], rng: np.random.Generator, n_profiles: int = 2
 ) -> Segments:
     """Original utterances, and those of every anonymiser and pseudo-profile.
 
@@ -95,6 +96,17 @@ def simulate(
         pd.concat([labels for labels, _ in parts], ignore_index=True),
         {"simulated": np.concatenate([values for _, values in parts])},
     )
+
+
+TEST_BED = World(n_speakers=48, n_sessions=2, n_utterances=3, dimension=32, speaker=0.5)
+TEST_SYSTEMS = (
+    Anonymiser("sim: weak", 0.5),
+    Anonymiser("sim: strong", 0.95),
+    Anonymiser("sim: strong, 8 % leak", 0.95, leak_share=0.08),
+    Anonymiser("sim: one voice for all", 0.95, compression=0.6),
+    Anonymiser("sim: rotated only", 0.05, rotated=True),
+)
+"""What the pages of both leakage studies show: kinds of protection that metrics tell apart."""
 
 
 def _describe(

@@ -53,6 +53,16 @@ def test_scores_by_hand():
     assert low_fpr.score_game(game, rows, "Max") == pytest.approx([0.6])
 
 
+def test_large_sets_are_scored_without_a_table_alike(made, monkeypatch):
+    tested = made.of("even", 1)
+    game = low_fpr.draw_user_trials(tested, 3, "relaxed", np.random.default_rng(0), 200)
+    rows = tested.vectors["simulated"]
+    quick = [low_fpr.score_game(game, rows, scoring) for scoring in ("Avg", "Max")]
+    monkeypatch.setattr(low_fpr, "_TABLE_ROWS", 0)
+    plain = [low_fpr.score_game(game, rows, scoring) for scoring in ("Avg", "Max")]
+    assert np.allclose(quick, plain)
+
+
 def test_single_enrolment_meets_the_known_rate(made):
     """One enrolment utterance: the trial is aaaa, whose EER and TPR are known."""
     world = World(n_speakers=40, n_sessions=1, n_utterances=8, dimension=16, speaker=0.4)

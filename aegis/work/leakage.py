@@ -1,6 +1,6 @@
 """Versions of each profile's speech by every compared system, embedded and heard again.
 
-Unit: an item is one profile: up to 30 s of its turns, converted by every system towards
+Unit: an item is one profile: up to 20 s of its turns, converted by every system towards
 each of its pseudo-voices, the same turns cut out of the study's own conditions, and the
 attack that undoes ``world``; every version is embedded in pieces of five seconds by every
 encoder at every sampling rate. An item of a *parallel text* (several speakers read the
@@ -11,7 +11,9 @@ A person is a scripted voice where there is a script (one voice speaks in severa
 recordings), else a profile.
 
 Functions: :func:`speech_items`, :func:`passage_items`, :func:`make_versions` (the work on
-one item), :func:`segment_tables`, :func:`describe_people`, :func:`read_conditions`.
+one item), :func:`segment_tables`, :func:`describe_people`, :func:`read_conditions`,
+:func:`count_conditions`, :func:`pool_segments`, :func:`summarise_anonymity`,
+:func:`assignment_rules`, :func:`heard_texts`.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import numpy as np
 import pandas as pd
 
 from aegis import engines
+from aegis.attackers import anonymity_sets
 from aegis.audio import SAMPLE_RATE_HZ, Signal, check_generated, read_wav
 from aegis.engines.conversion import describe_speaker
 from aegis.engines.systems import undo_world
@@ -32,12 +35,15 @@ from aegis.pieces import condition_name, join_pieces
 from aegis.segments import ORIGINAL, Segments
 from aegis.stats import Floats
 from aegis.tables import CONDITIONS, SCHEMAS, Run, content_id
+from aegis.voices import Pool, Rules, find_candidates
 from aegis.windows import window_signal
 from aegis.work import ItemResult
 from aegis.work.sounds import embed_signal
 from aegis.work.voice import Item, conversion_items, load_voice
 
-MAX_SPEECH_S = 30.0
+MAX_SPEECH_S = 20.0
+ONE_VOICE = ("cascade",)
+"""Dear systems speak with the first pseudo-voice only; what needs a second one is n/a."""
 UNDONE = "world, undone with the key"
 SPEECH, PASSAGE = "speech", "parallel text"
 SEGMENT_COLUMNS = list(SCHEMAS["leak_segments"].columns)
@@ -158,7 +164,7 @@ def make_versions(item: Item, settings: Item, run: Run) -> Item:
                 vectors += [{**label, "part": name, **row} for row in _embed(sound, settings)]
             except ItemError as error:
                 failed.append({**label, "reason": str(error)})
-        if passage:
+        if passage and profile < 2:
             heard += [{**label, **row} for row in _hear(item, sounds, settings)]
     return {"vectors": vectors, "heard": heard, "failed": failed}
 
@@ -174,6 +180,8 @@ def _versions(
     context = window_signal(channel, tuple(map(tuple, item["context"])))
     for system in settings["systems"]:
         for number, row in item["voices"].items():
+            if system in ONE_VOICE and number != "1":
+                continue
             voice = load_voice(row, run)
             seed = int(content_id("", settings["seed"], item["id"], number), 16) % 2**32
             try:
@@ -312,6 +320,70 @@ def _scripted_voice(turns: pd.DataFrame, gold: pd.DataFrame | None) -> str | Non
     return best if best is not None and shared[best] > 0 else None
 
 
+ACCENT_FAMILIES = {
+    "us": "North America", "gb": "Britain", "es": "Romance", "it": "Romance", "pt": "Romance",
+    "fr": "Romance",
+}  # fmt: skip
+
+
+def pool_segments(voices: pd.DataFrame, voice_embeddings: pd.DataFrame) -> Segments:
+    """The reference pool with its published traits: what the attribute attacker learns from.
+
+    A speaker is a base voice; its variants are utterances.
+    """
+    usable = voices[voices["status"] == "ok"].set_index("voice_id")
+    table = voice_embeddings[voice_embeddings["voice_id"].isin(usable.index)]
+    wide = table.pivot_table("vector", "voice_id", "backend", aggfunc="first").dropna()
+    own = usable.loc[wide.index]
+    rows = pd.DataFrame({
+        "source": wide.index, "system": ORIGINAL, "pseudo_profile": 0,
+        "speaker": own["base_voice"].to_numpy(), "sex": own["gender_presentation"].to_numpy(),
+        "accent": own["accent"].map(ACCENT_FAMILIES).to_numpy(),
+    })  # fmt: skip
+    return Segments.build(
+        rows, {backend: np.array(wide[backend].tolist(), dtype=float) for backend in wide}
+    )
+
+
+def summarise_anonymity(
+    pool: Pool, rules: Rules, assignments: pd.DataFrame, languages: Mapping[str, str]
+) -> pd.DataFrame:
+    """Table ``leak_anonymity``: how many profiles an attacker who knows the pool is left with."""
+    score = np.full(pool.allowed.shape, -np.inf)
+    for row, (ranked, _, values) in enumerate(find_candidates(pool, rules)):
+        score[row, ranked] = values
+    unit_at = {name: index for index, name in enumerate(pool.units["voice_id"])}
+    rows: Rows = []
+    for number, own in assignments.groupby("pseudo_profile"):
+        voice = dict(zip(own["profile_id"], own["voice_id"], strict=True))
+        units = [unit_at.get(voice.get(name), -1) for name in pool.profiles["profile_id"]]
+        sets = anonymity_sets(score, np.isfinite(score), np.array(units))
+        sets["language"] = [languages.get(name, "all") for name in pool.profiles["profile_id"]]
+        for language, part in [("all", sets), *sets.groupby("language")]:
+            rows.append({
+                "language": language, "pseudo_profile": int(number), "n_profiles": len(part),
+                "n_assigned": int(part["rank"].notna().sum()),
+                "possible_median": part["n_possible"].median(),
+                "as_good_median": part["n_as_good"].median(),
+                "n_found_out": int((part["n_as_good"] == 1).sum()),
+            })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def heard_texts(
+    heard: pd.DataFrame, items: Sequence[Item], gold_turns: pd.DataFrame
+) -> pd.DataFrame:
+    """What was heard of each passage beside what was to be said."""
+    if not len(heard):
+        return pd.DataFrame()
+    said = {f"text {content_id('', text)}": text for text in gold_turns["text"]}
+    language = {item["profile_id"]: item["language"] for item in items if "profile_id" in item}
+    return heard.assign(
+        reference=heard["text_id"].map(said), language=heard["profile_id"].map(language),
+        test_set=heard["profile_id"].map(language),
+    )  # fmt: skip
+
+
 def read_conditions(
     segments: pd.DataFrame,
     people: pd.DataFrame,
@@ -331,6 +403,39 @@ def read_conditions(
             if made is not None:
                 conditions[name] = made
     return conditions
+
+
+def count_conditions(
+    conditions: Mapping[str, Segments], lengths_s: Sequence[int], rates_hz: Sequence[int]
+) -> pd.DataFrame:
+    """Table ``leak_conditions``: what each planned condition holds, also where it is empty."""
+    planned = [
+        name for rate in rates_hz
+        for name in (
+            *(condition_name(rate, length) for length in lengths_s),
+            f"{rate // 1000} kHz, parallel text",
+        )
+    ]  # fmt: skip
+    rows: Rows = []
+    for name in planned:
+        row: dict[str, Any] = {"condition": name, "n_segments": 0, "n_people": 0, "n_systems": 0}
+        if name in conditions:
+            original = conditions[name].of(ORIGINAL).table
+            row |= {
+                "n_segments": len(original), "n_people": len(set(original["speaker"])),
+                "n_systems": len(conditions[name].systems), "status": "ok", "reason": None,
+            }  # fmt: skip
+        else:
+            row |= {"status": "not_applicable", "reason": "no profile has so much speech"}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def assignment_rules(receipt: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Thresholds of the assignment that made the voices; the paper's without a receipt."""
+    names = ("k", "min_source_distance", "min_target_distance", "distance_weight", "node_budget")
+    held = (receipt or {}).get("parameters", {})
+    return {name: held[name] for name in names if name in held}
 
 
 def _condition(
