@@ -161,7 +161,16 @@ def _attribute_terms(soft: SoftScores, attribute: str, counts: Floats) -> tuple[
     ratio = np.divide(joint, outer, out=np.ones_like(joint), where=joint > 0)
     present = len(set(truth[kept]))
     information = (joint * np.log(ratio)).sum(axis=(1, 2)) / math.log(present)
-    return np.nanmean(np.stack(aucs), axis=0), information
+    return _known_mean(np.stack(aucs)), information
+
+
+def _known_mean(rows: Floats) -> Floats:
+    """Mean over axis 0 of what is not NaN; NaN where nothing is."""
+    known = np.isfinite(rows)
+    n = known.sum(axis=0)
+    out: Floats = np.full(rows.shape[1], NAN)
+    np.divide(np.where(known, rows, 0.0).sum(axis=0), n, out=out, where=n > 0)
+    return out
 
 
 def _groups(soft: SoftScores, attributes: Sequence[str]) -> tuple[list[str], Codes, Codes]:

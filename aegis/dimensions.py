@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,6 @@ from numpy.typing import NDArray
 
 from aegis import leakage
 from aegis.attackers import PRETRAINED, Attacker
-from aegis.error_rates import zebra
 from aegis.segments import ORIGINAL, Segments
 from aegis.stats import NAN, Floats
 from aegis.trials import Trials, bootstrap_eer, held_out_costs
@@ -167,12 +166,7 @@ def measure_trials(trials: Trials, seed: int, n_draws: int, costs: bool = False)
     }  # fmt: skip
     if costs:
         held_out = held_out_costs(trials, np.random.default_rng(seed))
-        disclosure = zebra(trials.score, trials.target)
-        row |= {
-            "cllr": held_out.cllr, "min_cllr": held_out.min_cllr, "d_sys": held_out.d_sys,
-            "zebra_bits": disclosure.population_bits,
-            "zebra_log10": disclosure.individual_log10, "zebra_tag": disclosure.tag,
-        }  # fmt: skip
+        row |= {name: value for name, value in asdict(held_out).items() if name != "reason"}
     return row
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -223,7 +223,7 @@ def linkage_rows(
 
 
 def summarise_costs(trials: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Calibrated Cllr, minCllr and linkability of each set of de-identified trials."""
+    """Calibrated Cllr, minCllr, linkability and ZEBRA of each set of de-identified trials."""
     keys = ["protocol", "condition", "region_kind", "backend"]
     rows = []
     for names, own in trials[trials["protocol"].isin(["final", "shared"])].groupby(
@@ -231,11 +231,14 @@ def summarise_costs(trials: pd.DataFrame, seed: int) -> pd.DataFrame:
     ):
         built = read_trials(own)
         if built.target.all() or not built.target.any():
-            costs = Costs(math.nan, math.nan, math.nan, "a class is empty")
+            costs = Costs(
+                math.nan, math.nan, math.nan, math.nan, math.nan, None, "a class is empty"
+            )
         else:
             costs = held_out_costs(built, np.random.default_rng(seed))
         rows.append(dict(zip(keys, names, strict=True)) | asdict(costs))
-    return pd.DataFrame(rows, columns=[*keys, "cllr", "min_cllr", "d_sys", "reason"])
+    names = [field.name for field in fields(Costs)]
+    return pd.DataFrame(rows, columns=[*keys, *names])
 
 
 def beside_original(linkage: pd.DataFrame, orientation: str = "attacker") -> pd.DataFrame:

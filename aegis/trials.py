@@ -40,6 +40,7 @@ from aegis.error_rates import (
     linkability,
     log_likelihood_ratio_cost,
     minimum_cost,
+    zebra,
 )
 from aegis.stats import NAN, Estimate, Floats, draw_counts, with_interval
 
@@ -177,29 +178,39 @@ def eer_difference(
 
 @dataclass(frozen=True)
 class Costs:
-    """``cllr`` on scores calibrated on the other half of the clusters, ``min_cllr`` on raw."""
+    """``cllr`` on scores calibrated on the other half of the clusters, the others on raw ones.
+
+    ``zebra_bits``, ``zebra_log10`` and ``zebra_tag`` are those of
+    :class:`aegis.error_rates.Disclosure`.
+    """
 
     cllr: float
     min_cllr: float
     d_sys: float
+    zebra_bits: float
+    zebra_log10: float
+    zebra_tag: str | None
     reason: str | None = None
 
 
 def held_out_costs(trials: Trials, rng: np.random.Generator) -> Costs:
     """Costs and linkability; each half of the clusters is calibrated on the other one."""
-    lowest = minimum_cost(trials.score, trials.target)
-    d_sys = linkability(trials.score, trials.target)
+    disclosed = zebra(trials.score, trials.target)
+    raw = (
+        minimum_cost(trials.score, trials.target), linkability(trials.score, trials.target),
+        disclosed.population_bits, disclosed.individual_log10, disclosed.tag,
+    )  # fmt: skip
     first = set(rng.permutation(np.array(trials.groups, object))[: len(trials.groups) // 2])
     side = np.array([name in first for name in trials.cluster], dtype=bool)
     support = [int((trials.target[half] == of).sum()) for half in (side, ~side) for of in (0, 1)]
     if min(support) < MIN_SUPPORT:
         reason = f"not resolvable: {min(support)} trials of a class in a half of the clusters"
-        return Costs(NAN, lowest, d_sys, reason)
+        return Costs(NAN, *raw, reason)
     llr = np.empty_like(trials.score)
     for half in (side, ~side):
         fitted = calibrate(trials.score[~half], trials.target[~half], trials.score[half])
         llr[half] = fitted
-    return Costs(log_likelihood_ratio_cost(llr, trials.target), lowest, d_sys)
+    return Costs(log_likelihood_ratio_cost(llr, trials.target), *raw)
 
 
 def _oriented(trials: Trials, orientation: str) -> tuple[float, str]:

@@ -33,9 +33,14 @@ from aegis.tables import PROJECT, Run, open_run
 
 HERE = Path(__file__).resolve().parent
 EXTRAS = (
-    "bench_asr", "bench_assignment", "bench_chat", "bench_detection", "bench_engines",
+    "bench_asr",
+    "bench_assignment",
+    "bench_chat",
+    "bench_detection",
+    "bench_engines",
+    "bench_linkage",
     "bench_statistics",
-)  # fmt: skip
+)
 """Modules beside this file: ``measure(run_name)`` returns a flat dict of numbers, or
 ``main()`` prints one JSON line with ``bench`` and ``seconds``."""
 AIMS = {
@@ -53,6 +58,9 @@ AIMS = {
     "bootstrap_over_group_by": 0.01,
     "sign_flip_s": 0.3,
     "pages_s": 90.0,
+    "shared_stage_gib": 2.0,
+    "shared_stage_error": 1e-6,
+    "million_trials_s": 60.0,
 }
 """Each value should be at most this."""
 COLUMNS = ["stage", "planned", "failed", "reused", "wall_s", "inside_s", "item_s", "engine_s",

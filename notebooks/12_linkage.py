@@ -143,7 +143,9 @@ if len(both.dropna()):
 # ## Costs and linkability
 #
 # Cllr on scores calibrated on the other half of the clusters, minCllr on raw scores (1 tells
-# nothing), and the global linkability D_sys (0 is unlinkable; undefined below 20 target trials).
+# nothing), the global linkability D_sys (0 is unlinkable; undefined below 20 target trials), and
+# ZEBRA: mean disclosure in bits (0.72 is all) and the strongest evidence as a power of ten with
+# its category (0, A to F). The VoicePrivacy challenges report these.
 
 # %%
 report.table(linkage.summarise_costs(trials, seed), digits=3)
@@ -172,8 +174,8 @@ report.say(
     f" {fates.get('not_applicable', 0)} and unknown in {fates.get('unknown', 0)} of {fates.sum()}"
     f" rows of profile, condition and backend; {sum(r.status != 'ok' for r in results)} of"
     f" {len(results)} sounds could not be embedded. The attacker compares untrained embeddings"
-    " within one recording: no attacker adapted to converted speech, no cross-session test, and no"
-    " claim of anonymity."
+    " within one recording, which claims no anonymity; attackers who learn, who hold the key or"
+    " the pool, and enrolments from another session are in appendix U."
 )
 
 # %%

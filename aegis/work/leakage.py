@@ -148,7 +148,7 @@ def passage_items(
 def make_versions(item: Item, settings: Item, run: Run) -> Item:
     """Convert, embed, and transcribe (passages) all versions of one profile's speech.
 
-    A version that fails is listed under ``failed`` with its reason; others go on.
+    A turn that fails is listed under ``failed`` with its reason; the others go on.
     """
     passage = "profile_id" in item
     vectors: Rows = []
@@ -156,10 +156,9 @@ def make_versions(item: Item, settings: Item, run: Run) -> Item:
     failed: Rows = []
     for system, profile, sounds in _versions(item, settings, run, failed):
         label = {"system": system, "pseudo_profile": profile}
-        whole = [(str(index), sound) for index, sound in enumerate(sounds)] if passage else [
-            ("", np.concatenate(sounds))
-        ]  # fmt: skip
-        for name, sound in whole:
+        parts = {str(index): sound for index, sound in sounds.items()}
+        whole = parts if passage else {"": np.concatenate(list(sounds.values()))}
+        for name, sound in whole.items():
             try:
                 vectors += [{**label, "part": name, **row} for row in _embed(sound, settings)]
             except ItemError as error:
@@ -171,11 +170,11 @@ def make_versions(item: Item, settings: Item, run: Run) -> Item:
 
 def _versions(
     item: Item, settings: Item, run: Run, failed: Rows
-) -> Iterator[tuple[str, int, list[Signal]]]:
-    """(system, pseudo-profile, its turns), the original first."""
+) -> Iterator[tuple[str, int, dict[int, Signal]]]:
+    """(system, pseudo-profile, its turns by number), the original first."""
     sound = np.atleast_2d(read_wav(run.original_path(item["recording_id"])))
     channel = sound[min(item["channel"], len(sound) - 1)]
-    turns = [channel[start:end] for _, start, end in item["turns"]]
+    turns = {i: channel[start:end] for i, (_, start, end) in enumerate(item["turns"])}
     yield ORIGINAL, 0, turns
     context = window_signal(channel, tuple(map(tuple, item["context"])))
     for system in settings["systems"]:
@@ -184,22 +183,25 @@ def _versions(
                 continue
             voice = load_voice(row, run)
             seed = int(content_id("", settings["seed"], item["id"], number), 16) % 2**32
-            try:
-                made = [_convert(system, turn, voice, context, seed) for turn in turns]
-            except ItemError as error:
-                failed.append({
-                    "system": system, "pseudo_profile": int(number), "reason": str(error),
-                })  # fmt: skip
+            made: dict[int, Signal] = {}
+            for index, turn in turns.items():
+                try:
+                    made[index] = _convert(system, turn, voice, context, seed)
+                except ItemError as error:
+                    label = {"system": system, "pseudo_profile": int(number)}
+                    failed.append({**label, "reason": str(error)})
+            if not made:
                 continue
             yield system, int(number), made
-            if system == "world" and number == "1":
+            if system == "world":
                 here, there = (
                     describe_speaker(x, str(i)) for i, x in enumerate((context, voice.reference))
                 )
-                yield UNDONE, 1, [undo_world(turn, here, there) for turn in made]
+                undone = {i: undo_world(turn, here, there) for i, turn in made.items()}
+                yield UNDONE, int(number), undone
     for condition, (_, spans) in item["conditions"].items():
         rebuilt = np.atleast_2d(read_wav(run.conversation_path(condition, item["recording_id"])))
-        cut = [rebuilt[0][start:end] for start, end in spans if end > start]
+        cut = {i: rebuilt[0][start:end] for i, (start, end) in enumerate(spans) if end > start}
         if cut:
             yield f"study: {condition}", 1, cut
 
@@ -224,17 +226,17 @@ def _embed(sound: Signal, settings: Item) -> Rows:
     return rows
 
 
-def _hear(item: Item, sounds: Sequence[Signal], settings: Item) -> Rows:
+def _hear(item: Item, sounds: Mapping[int, Signal], settings: Item) -> Rows:
     rows: Rows = []
     for asr in settings["asr"]:
         if asr.endswith(".en") and item["language"] != "en":
             continue
         transcriber = engines.load("transcriber", asr)
-        for (text_id, _, _), sound in zip(item["turns"], sounds, strict=True):
+        for index, sound in sounds.items():
             with engines.engine_time():
                 transcript = transcriber.transcribe(sound, item["language"])
             text = " ".join(segment.text.strip() for segment in transcript.segments)
-            rows.append({"asr": asr, "text_id": text_id, "text": text})
+            rows.append({"asr": asr, "text_id": item["turns"][index][0], "text": text})
     return rows
 
 
@@ -244,7 +246,7 @@ def _hear(item: Item, sounds: Sequence[Signal], settings: Item) -> Rows:
 def segment_tables(
     items: Sequence[Item], results: Sequence[ItemResult]
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """``leak_segments``, what was heard of the passages, and the versions that failed."""
+    """``leak_segments``, what was heard of the passages, and the turns that failed."""
     segments: Rows = []
     heard: Rows = []
     failed: Rows = []
@@ -358,7 +360,7 @@ def summarise_anonymity(
         voice = dict(zip(own["profile_id"], own["voice_id"], strict=True))
         units = [unit_at.get(voice.get(name), -1) for name in pool.profiles["profile_id"]]
         sets = anonymity_sets(score, np.isfinite(score), np.array(units))
-        sets["language"] = [languages.get(name, "all") for name in pool.profiles["profile_id"]]
+        sets["language"] = [languages.get(name, "unknown") for name in pool.profiles["profile_id"]]
         for language, part in [("all", sets), *sets.groupby("language")]:
             rows.append({
                 "language": language, "pseudo_profile": int(number), "n_profiles": len(part),
@@ -400,7 +402,7 @@ def read_conditions(
             name = condition_name(rate, length)
             name = name if kind == SPEECH else f"{rate // 1000} kHz, parallel text"
             made = _condition(at_rate[at_rate["kind"] == kind], known, length)
-            if made is not None:
+            if made is not None and (made.table["system"] == ORIGINAL).any():
                 conditions[name] = made
     return conditions
 
@@ -423,11 +425,11 @@ def count_conditions(
             original = conditions[name].of(ORIGINAL).table
             row |= {
                 "n_segments": len(original), "n_people": len(set(original["speaker"])),
-                "n_systems": len(conditions[name].systems), "status": "ok", "reason": None,
+                "n_systems": len(conditions[name].systems),
             }  # fmt: skip
-        else:
-            row |= {"status": "not_applicable", "reason": "no profile has so much speech"}
-        rows.append(row)
+        fine = row["n_segments"] > 0
+        why = None if fine else "no profile's original speech is so long"
+        rows.append(row | {"status": "ok" if fine else "not_applicable", "reason": why})
     return pd.DataFrame(rows)
 
 

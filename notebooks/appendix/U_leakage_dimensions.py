@@ -92,7 +92,7 @@ segments, heard, failed = work.segment_tables([*items, *passages], results)
 traits = pd.read_csv(stage.uses(PROJECT / speaker_traits))
 people = stage.write("leak_people", work.describe_people(turns, gold, traits))
 segments = stage.write("leak_segments", segments)
-report.table(failed.groupby(["system", "reason"]).size().rename("versions").reset_index())
+report.table(failed.groupby(["system", "reason"]).size().rename("turns").reset_index())
 
 # %%
 absent = pd.read_csv(stage.uses(PROJECT / "data_manifests" / "absent_systems.csv"))
@@ -173,7 +173,8 @@ report.table(direct[costs], 3)
 attacks = tables["attacks"]
 columns = ["condition", "backend", "system", "level", "enrolment", "attacker", "n_train_speakers"]
 best = attacks.dropna(subset=["eer"]).sort_values("eer").groupby(["condition", "system", "level"])
-display(report.table(best.head(1)[[*columns, "eer", "eer_original", "gap_to_original"]], 3))
+best = best.head(1).sort_values(["condition", "system", "level"])
+display(report.table(best[[*columns, "eer", "eer_original", "gap_to_original"]], 3))
 others = rates[rates["trial_type"].isin(dimensions.OTHER_TYPES) & (rates["test_set"] == "all")]
 others = others[others["condition"].isin([main, "simulation"])]
 report.table(others.pivot_table("eer", ["condition", "system"], "trial_type").reset_index(), 3)
@@ -253,6 +254,9 @@ report.table(utility[utility["test_set"] == "all"], 3)
 # ## Do the dimensions agree?
 
 # %%
+#| label: fig-consistency
+#| fig-cap: Privacy against consistency of the pseudo-voice; the ideal is 50 % and 0 %.
+#| fig-alt: Scatter of the error rate of oaoa trials over that of aaaa trials, one dot a system.
 summary = leakage_tables.summarise_systems(leakage_tables.of_condition(tables, main))
 display(report.table(summary.reset_index(), 3))
 points = summary.dropna(subset=["eer_oaoa", "consistency"]).reset_index(names="system")
@@ -263,6 +267,9 @@ if len(points):
     plt.show()
 
 # %%
+#| label: fig-rank-disagreement
+#| fig-cap: Rank of each system by each metric, 1 the most private; ties share the mean.
+#| fig-alt: Table of ranks in shades of blue; rows that change their shade are ranked differently.
 metrics = summary.drop(columns="consistency", errors="ignore")
 ranks = dimensions.rank_systems({name: metrics[name].to_dict() for name in metrics})
 if len(ranks):
