@@ -49,7 +49,7 @@ MIN_TRIALS = 40
 _BLOCK_CELLS = 4_000_000
 _TABLE_ROWS = 5_000
 
-Ints = NDArray[np.int64]
+Ints = NDArray[np.integer[Any]]
 Rows = list[dict[str, Any]]
 
 
@@ -122,7 +122,7 @@ def _grid(segments: Segments, strict: bool) -> Ints:
     else:
         column = table.groupby("who").cumcount().to_numpy()
     names, who = np.unique(table["who"].to_numpy(), return_inverse=True)
-    grid = np.full((len(names), int(column.max(initial=-1)) + 1), -1, dtype=np.int64)
+    grid = np.full((len(names), int(column.max(initial=-1)) + 1), -1, dtype=np.int32)
     grid[who, column] = table["row"].to_numpy()
     return grid
 
@@ -142,8 +142,8 @@ def _pick_own(
 def _pick(usable: NDArray[np.bool_], n: int, rng: np.random.Generator) -> Ints:
     """``n`` different usable columns of each row at random; -1 where there are fewer."""
     if n > usable.shape[1]:
-        return np.full((len(usable), n), -1, dtype=np.int64)
-    out = np.empty((len(usable), n), dtype=np.int64)
+        return np.full((len(usable), n), -1, dtype=np.int32)
+    out = np.empty((len(usable), n), dtype=np.int32)
     block = max(1, _BLOCK_CELLS // max(1, usable.shape[1]))
     for start in range(0, len(usable), block):
         part = usable[start : start + block]
