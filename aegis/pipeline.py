@@ -76,7 +76,7 @@ STAGES: dict[str, Wiring] = _with_receipts([
     _wiring("03_assign_voices", "recordings profiles profile_embeddings voices voice_embeddings backend_distances",
             "assignments assignment_summary"),
     _wiring("04_convert", "recordings turns profiles profile_embeddings voices voice_embeddings assignments",
-            "converted"),
+            "converted converted_more?"),
     _wiring("05_plan_edits", f"recordings words turns screening {_GOLD}",
             "mentions substitutions edits regions plan_summary"),
     _wiring("06_render_edits", "recordings words turns voices assignments converted mentions edits regions",

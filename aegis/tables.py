@@ -155,6 +155,10 @@ SCHEMAS: dict[str, Schema] = {
         _schema("converted", "one converted turn", "public", "turn_id",
                 "turn_id:str recording_id:str profile_id:str converter:str file:str? sha256:str? n_samples:int?"
                 " gain_db:float?" + _FATE),
+        _schema("converted_more", "one turn converted towards a further pseudo-profile", "public",
+                "turn_id pseudo_profile",
+                "turn_id:str pseudo_profile:int recording_id:str profile_id:str converter:str file:str? sha256:str?"
+                " n_samples:int? gain_db:float?" + _FATE),
         # 05_plan_edits
         _schema("mentions", "one detected identifier mention", "secret", "mention_id",
                 "mention_id:str recording_id:str turn_id:str entity_id:str? category:str char_start:int? char_end:int?"

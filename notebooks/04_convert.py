@@ -18,10 +18,12 @@
 
 # %% tags=["parameters"]
 run_name: str = "demo"  # the run whose tables are read and written
-converter: str = "world"  # engine (paper: Seed-VC); world or mcadams
+converter: str = "world"  # paper: seed-vc; or mcadams, knn, latent-noise, cascade
+n_pseudo_profiles: int = 1  # further ones become a second release, in converted_more
 seed: int = 20261005  # of engines that draw
 
 # %%
+import pandas as pd
 import seaborn.objects as so
 
 from aegis import report
@@ -42,6 +44,13 @@ profiles, voices = stage.read("profiles"), stage.read("voices")
 items, refused = conversion_items(turns, recordings, stage.read("assignments"), voices)
 results = stage.map(convert_profile, items, {"converter": converter, "seed": seed})
 converted = stage.write("converted", converted_table(turns, results, refused, converter))
+more = []
+for number in range(2, n_pseudo_profiles + 1):
+    other = conversion_items(turns, recordings, stage.read("assignments"), voices, number)
+    made = stage.map(convert_profile, other[0], {"converter": converter, "seed": seed})
+    more.append(converted_table(turns, made, other[1], converter).assign(pseudo_profile=number))
+if more:
+    stage.write("converted_more", pd.concat(more, ignore_index=True))
 by_status = converted.groupby(["status", "reason"], dropna=False)
 report.table(by_status.agg(turns=("turn_id", "size")).reset_index())
 
