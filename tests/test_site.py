@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from toy_site import add_notebook, toy_run
 
-from aegis import site, stamp
+from aegis import site, site_api, stamp
 from aegis.site_checks import SiteError
 from aegis.tables import PROJECT, SCHEMAS
 
@@ -29,7 +29,14 @@ CLAIM = {
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.setenv("AEGIS_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr(site, "write_api_pages", short_reference)
     return toy_run(tmp_path / "runs" / "toy")
+
+
+def short_reference(pages):
+    """The reference of the package is long, and the same for every run (see test_browser)."""
+    for name in site_api.PAGES:
+        (pages / f"api_{name}.md").write_text(f"# {name}\n")
 
 
 def test_pages_state_run_engines_and_renderer(run, tmp_path):
