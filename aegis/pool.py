@@ -4,8 +4,9 @@ Unit: one reference voice, at least 4.5 s of speech at 16 kHz after trimming. A 
 declared in one of two forms. *Synthesised* (``data_manifests/pool.yaml``): base voices in
 declared variants. *Recorded* (OpenSwara-like): a CSV table, or a YAML mapping with
 ``units``, one row a unit with ``voice_id path sha256 language`` and, where known,
-``accent native_english gender_presentation child_like traits quality licence``; paths are
-relative to the manifest. What is not stated stays unknown and is not guessed.
+``accent native_english gender_presentation child_like traits quality licence provenance``;
+paths are relative to the manifest. What is not stated stays unknown and is not guessed: of the
+paper's snapshot of OpenSwara, whose voices state no uniform origin, ``provenance`` says just that.
 
 Functions: :func:`read_pool`, :func:`measure_quality`, :func:`judge_unit`.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from aegis.fields import check_known, check_needed, read_csv, read_yaml
 RATIOS = "f0_ratio formant_ratio rate"
 _RECORDED = (
     "voice_id path sha256 language accent native_english gender_presentation child_like traits"
-    " quality licence"
+    " quality licence provenance"
 )
 _ID = re.compile(r"[A-Za-z0-9._-]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -50,6 +51,7 @@ class Unit:
     traits: str = ""
     quality: str = "unknown"
     licence: str = "unknown"
+    provenance: str = "not stated"
     path: str | None = None
     sha256: str | None = None
 
@@ -123,7 +125,9 @@ def _synthesised(content: Mapping[str, Any], path: Path) -> list[Unit]:
             raise ManifestError(f"{what}: no text in language {base['language']!r}")
         for name, ratios in content["variants"].items():
             variant = _variant(ratios, f"{path.name}: variant {name!r}")
-            units.append(_variant_unit(base, name, variant, str(content["licence"])))
+            unit = _variant_unit(base, name, variant, str(content["licence"]))
+            origin = f"synthesised here by {content['synthesiser']}"
+            units.append(replace(unit, provenance=origin))
     return units
 
 
@@ -157,7 +161,7 @@ def _variant(ratios: Mapping[str, float] | None, what: str) -> tuple[tuple[str, 
 
 
 def _recorded(content: Mapping[str, Any], path: Path) -> list[Unit]:
-    check_known(content, "name licence source min_duration_s units", path.name)
+    check_known(content, "name licence source min_duration_s provenance units", path.name)
     units = []
     for row in content["units"]:
         what = f"{path.name}: unit {row.get('voice_id')!r}"
@@ -177,6 +181,7 @@ def _recorded(content: Mapping[str, Any], path: Path) -> list[Unit]:
                 traits=str(row.get("traits") or ""),
                 quality=_word(row.get("quality")),
                 licence=str(row.get("licence") or content.get("licence", "unknown")),
+                provenance=str(row.get("provenance") or content.get("provenance", "not stated")),
                 path=str(row["path"]),
                 sha256=str(row["sha256"]),
             )

@@ -138,7 +138,7 @@ SCHEMAS: dict[str, Schema] = {
         _schema("voices", "one unit of the reference pool", "public", "voice_id",
                 "voice_id:str base_voice:str synthesiser:str? language:str accent:str native_english:bool?"
                 " gender_presentation:str child_like:bool traits:str? duration_s:float? snr_db:float?"
-                " f0_median_hz:float? sha256:str? licence:str eligible:bool" + _FATE),
+                " f0_median_hz:float? sha256:str? licence:str provenance:str eligible:bool" + _FATE),
         _schema("voice_embeddings", "one pool unit and backend", "secret", "voice_id backend",
                 "voice_id:str backend:str vector:list"),
         _schema("backend_distances", "one speaker-embedding backend on this corpus and pool", "public", "backend",

@@ -87,7 +87,7 @@ voices, unit_vectors = voice_tables(declared, made, centres)
 voices = stage.write("voices", voices)
 unit_vectors = stage.write("voice_embeddings", unit_vectors)
 report.table(
-    voices.groupby(["language", "accent", "gender_presentation"])
+    voices.groupby(["provenance", "language", "accent", "gender_presentation"])
     .agg(
         units=("voice_id", "size"),
         base_voices=("base_voice", "nunique"),

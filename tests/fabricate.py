@@ -214,7 +214,7 @@ def _pool(rows: Rows, rng: np.random.Generator) -> None:
             "accent": "us", "native_english": True, "gender_presentation": "female",
             "child_like": False, "traits": None, "duration_s": 5.0, "snr_db": 30.0,
             "f0_median_hz": 200.0, "sha256": content_id("", voice), "licence": "CC0-1.0",
-            "eligible": True, "status": "ok", "reason": None,
+            "provenance": "not stated", "eligible": True, "status": "ok", "reason": None,
         })  # fmt: skip
         for backend in ("ge2e", "dvector"):
             row = {"voice_id": voice, "backend": backend, "vector": _vector(rng)}

@@ -66,6 +66,15 @@ def test_a_voice_of_the_corpus_is_refused(tmp_path):
         read_pool(write(tmp_path, SYNTHESISED), frozenset({"kokoro:af_x"}))
 
 
+def test_provenance_is_said_or_said_to_be_unknown(tmp_path):
+    """A column where the snapshot has it; where it has none, each voice says so."""
+    made = read_pool(write(tmp_path, SYNTHESISED)).units[0]
+    assert made.provenance == "synthesised here by kokoro"
+    text = f"voice_id,path,sha256,language,provenance\na,a.wav,{SHA},en,CV 17\nb,b.wav,{SHA},en,\n"
+    first, second = read_pool(write(tmp_path, text, "swara.csv")).units
+    assert (first.provenance, second.provenance) == ("CV 17", "not stated")
+
+
 def test_recorded_units_from_csv(tmp_path):
     text = (
         "voice_id,path,sha256,language,accent,native_english,gender_presentation,child_like\n"

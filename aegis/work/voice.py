@@ -296,7 +296,8 @@ def _voice_row(unit: Unit, pool: PoolManifest, value: Item) -> Item:
         "language": unit.language, "accent": unit.accent, "native_english": unit.native_english,
         "gender_presentation": unit.gender_presentation,
         "child_like": bool(value.get("child_like", unit.child_like)), "traits": traits.strip(";"),
-        "licence": unit.licence, "eligible": bool(value.get("eligible", False)),
+        "licence": unit.licence, "provenance": unit.provenance,
+        "eligible": bool(value.get("eligible", False)),
         **{key: value.get(key) for key in _MEASURED},
     }  # fmt: skip
 
