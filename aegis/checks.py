@@ -23,6 +23,7 @@ _FATES = (
     ("assignment_summary", "recording_id", "recordings", "recording_id"),
     ("turn_times", "turn_id", "turns", "turn_id"),
     ("converted", "turn_id", "turns", "turn_id"),
+    ("plans", "recording_id", "recordings", "recording_id"),
     ("assignments", "profile_id", "profiles", "profile_id"),
     ("reconstructions", "recording_id", "recordings", "recording_id"),
     ("lexical_matches", "intention_id", "edits", "intention_id"),

@@ -171,6 +171,8 @@ SCHEMAS: dict[str, Schema] = {
                 " char_end:int original:str replacement:str start_s:float? end_s:float?" + _FATE),
         _schema("regions", "one affected turn with all its edits composed", "secret", "region_id",
                 "region_id:str recording_id:str turn_id:str n_edits:int source_text:str target_text:str" + _FATE),
+        _schema("plans", "one recording that was screened for identifiers", "public", "recording_id",
+                "recording_id:str n_turns:int n_mentions:int n_edits:int" + _FATE),
         _schema("plan_summary", "one recording and identifier category", "public", "recording_id category",
                 "recording_id:str category:str n_mentions:int n_entities:int n_edits:int n_unlocated:int n_untimed:int"
                 " n_refused:int"),

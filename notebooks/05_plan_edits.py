@@ -68,7 +68,7 @@ items = plan_items(turns, words, recordings)
 settings = {"detector": detector, "seed": seed}
 settings |= {"model": model, "max_cost": max_cost} if detector == "chat" else {}
 results = stage.map(plan_recording, items, settings)
-tables = plan_tables(results)
+tables = plan_tables(items, results)
 failed = [result for result in results if result.status != "ok"]
 report.table(
     pd.DataFrame(

@@ -32,7 +32,7 @@ from aegis.work.render import reconstruct, reconstruction_items, reconstruction_
 stage = open_stage("07_stitch", globals())
 
 # %%
-names = ("recordings", "turns", "converted", "regions", "rendered")
+names = ("recordings", "turns", "converted", "regions", "plans", "rendered")
 tables = {name: stage.read(name) for name in names}
 items = reconstruction_items(tables, CONDITIONS[1:])
 results = stage.map(reconstruct, items, {"join_fade_s": join_fade_s})

@@ -282,6 +282,10 @@ def _edits(
             "replacement": SURROGATES[NAMES.index(name)],
             "n_mentions": list(named.values()).count(name), "status": "ok", "reason": None,
         })  # fmt: skip
+    rows["plans"].append({
+        "recording_id": recording, "n_turns": len(turns), "n_mentions": len(named),
+        "n_edits": len(named), "status": "ok", "reason": None,
+    })  # fmt: skip
     rows["plan_summary"].append({
         "recording_id": recording, "category": "NAME", "n_mentions": len(named),
         "n_entities": len(set(named.values())), "n_edits": len(named), "n_unlocated": 0,

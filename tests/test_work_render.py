@@ -24,7 +24,10 @@ from aegis.work.render import (
     rendered_table,
 )
 
-NAMES = ("edits", "regions", "turns", "words", "converted", "assignments", "voices", "recordings")
+NAMES = (
+    "edits", "regions", "plans", "turns", "words", "converted", "assignments", "voices",
+    "recordings",
+)  # fmt: skip
 SETTINGS = {
     "condition": "redacted",
     "engine": "bleep",
@@ -146,6 +149,20 @@ def test_redacted_conversations_hold_no_sound_of_the_edit(run: Run, tmp_path: Pa
     assert plain[start:end].any()
     # No renderer ran for renderer_a, so its conversations hold converted turns only.
     assert (rows.loc["renderer_a", "n_rendered"] == 0).all()
+
+
+def test_without_a_plan_only_the_converted_condition_is_made(run: Run, tmp_path: Path) -> None:
+    given = tables(run)
+    given["rendered"] = run.read("rendered").iloc[:0]
+    unplanned = given["recordings"]["recording_id"].iloc[0]
+    given["plans"].loc[given["plans"]["recording_id"] == unplanned, "status"] = "failed"
+    items = reconstruction_items(given, CONDITIONS[1:])
+    made = work(reconstruct, items, {"join_fade_s": 0.0}, run, tmp_path)
+    rows, _ = reconstruction_tables(made, items)
+    failed = rows[rows["status"] == "failed"]
+    assert set(failed["recording_id"]) == {unplanned}
+    assert set(failed["condition"]) == set(CONDITIONS[2:])
+    assert failed["reason"].str.contains("no edit plan").all()
 
 
 def test_a_missing_turn_file_fails_its_recording_only(run: Run, tmp_path: Path) -> None:

@@ -309,10 +309,28 @@ def _summary_rows(recording_id: str, rows: Mapping[str, Rows]) -> Rows:
     return out
 
 
-def plan_tables(results: Sequence[Any]) -> dict[str, pd.DataFrame]:
-    """The rows of all recordings as tables; a table without rows keeps its columns."""
-    tables = {}
+def plan_tables(
+    items: Sequence[Mapping[str, Any]], results: Sequence[Any]
+) -> dict[str, pd.DataFrame]:
+    """The rows of all recordings as tables; a table without rows keeps its columns.
+
+    ``plans`` has a row for each recording, also for one without a plan.
+    """
+    fates = [_plan_row(item, result) for item, result in zip(items, results, strict=True)]
+    tables = {"plans": pd.DataFrame(fates) if fates else empty_table("plans")}
     for name in TABLES:
         rows = [row for result in results if result.value for row in result.value[name]]
         tables[name] = pd.DataFrame(rows) if rows else empty_table(name)
     return tables
+
+
+def _plan_row(item: Mapping[str, Any], result: Any) -> dict[str, Any]:
+    made = result.value or {}
+    return {
+        "recording_id": item["id"],
+        "n_turns": len(item["turns"]),
+        "n_mentions": len(made.get("mentions", ())),
+        "n_edits": len(made.get("edits", ())),
+        "status": result.status,
+        "reason": result.reason,
+    }

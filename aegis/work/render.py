@@ -270,8 +270,9 @@ def reconstruction_items(
 ) -> list[Item]:
     """One item a recording and condition: the turns and what can stand in their place.
 
-    ``tables``: ``recordings turns converted regions rendered``.
+    ``tables``: ``recordings turns converted regions plans rendered``.
     """
+    planned = set(tables["plans"].query("status == 'ok'")["recording_id"])
     converted = {row["turn_id"]: row for row in _records(tables["converted"])}
     composed = tables["rendered"].query("kind == 'region'")
     rendered = {(row["turn_id"], row["renderer"]): row for row in _records(composed)}
@@ -286,6 +287,7 @@ def reconstruction_items(
             "condition": condition,
             "layout": recording["layout"],
             "n_samples": int(recording["n_samples"]),
+            "planned": recording["recording_id"] in planned,
             "turns": [
                 {
                     "turn_id": turn["turn_id"],
@@ -314,8 +316,15 @@ def reconstruct(item: Item, settings: Item, run: Run) -> Item:
     """Put one recording together in one condition, and replay it from its segment table.
 
     ``settings``: ``join_fade_s`` (0 in the primary conditions).
+
+    Raises
+    ------
+    RenderError
+        Nobody knows what to edit: without a plan only the converted condition is made.
     """
     condition = item["condition"]
+    if condition != "converted" and not item["planned"]:
+        raise RenderError("failed: the recording has no edit plan, so its identifiers would stay")
     turns = [
         choose_sound(turn, turn["converted"], turn["rendered"], condition)
         for turn in item["turns"]
