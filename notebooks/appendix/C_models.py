@@ -19,6 +19,7 @@ run_name: str = "demo"  # the run whose receipts are read
 import pandas as pd
 
 from aegis import ledger, report
+from aegis.receipts import read_receipt
 from aegis.stage import open_stage
 from aegis.weights import card_names, read_card
 
@@ -61,24 +62,29 @@ report.table(engines[["role", "name", "revision", "licence", "device", "stages"]
 # %% [markdown]
 # ## Paper and this run
 #
-# The paper's engines stand behind the same Protocols; an embedded engine takes each role here.
+# The paper's engines stand behind the same Protocols as the embedded ones; what each role was
+# filled with follows from the receipts. The same name means the same adapter and revision, not
+# the paper's machine.
 
 # %%
 paper = [
-    ("transcriber", "faster-whisper large-v3, float16, beam 1"),
-    ("diarizer", "pyannote 3.1"),
-    ("encoder", "SpeechBrain ECAPA-TDNN, revision 0f99f2d0"),
-    ("converter", "Seed-VC"),
-    ("renderer_a", "VoiceCraft 330M"),
-    ("renderer_b", "F5-TTS"),
-    ("detector", "GPT-5.4 under a Safe Harbor contract"),
-    ("judge", "GPT-5.4; Qwen3-32B, revision 9216db57"),
+    ("transcriber", "whisper-large-v3", "faster-whisper large-v3, float16, beam 1"),
+    ("diarizer", "pyannote-3.1", "pyannote 3.1"),
+    ("encoder", "ecapa", "SpeechBrain ECAPA-TDNN, revision 0f99f2d0"),
+    ("converter", "seed-vc", "Seed-VC"),
+    ("renderer_a", "voicecraft", "VoiceCraft 330M"),
+    ("renderer_b", "f5-tts", "F5-TTS"),
+    ("detector", "gpt-5.4", "GPT-5.4 under a Safe Harbor contract"),
+    ("judge", "gpt-5.4", "GPT-5.4; Qwen3-32B, revision 9216db57"),
 ]
-used = engines.groupby("role")["name"].agg(", ".join).to_dict()
-used |= {"renderer_a": "infill", "renderer_b": "whole-turn"} if "renderer" in used else {}
-table = pd.DataFrame(paper, columns=["role", "paper"])
-table["this run"] = table["role"].map(used).fillna("not run")
-report.table(table.assign(comparable="no: another engine"))
+used = engines.groupby("role")["name"].agg(list).to_dict()
+rendering = (read_receipt(stage.run, "06_render_edits") or {}).get("parameters", {})
+used |= {role: [rendering[role]] for role in ("renderer_a", "renderer_b") if role in rendering}
+table = pd.DataFrame(paper, columns=["role", "name", "paper"])
+table["this run"] = [", ".join(used.get(role, ["not run"])) for role in table["role"]]
+same = [name in used.get(role, []) for role, name, _ in paper]
+table["comparable"] = ["same adapter" if yes else "no: another engine" for yes in same]
+report.table(table.drop(columns="name"))
 
 # %% [markdown]
 # ## What this shows
@@ -90,7 +96,8 @@ report.say(f"""
 Their weights take {carried["megabytes"].sum():.0f} MB in {carried["files"].sum()} checked files.
 {(~models["embedded"]).sum()} cards describe models of the paper that no package carries; of these
 {(models["known as"][~models["embedded"]] == "full").sum()} have a full revision.
-Results made with them describe them, not the paper's engines.
+Results made with them describe them, not the paper's engines: {sum(same)} of {len(paper)} roles
+are filled with the paper's.
 """)
 
 # %%
