@@ -250,6 +250,19 @@ def verify(run: RunName = None) -> None:
 
 
 @_command
+def profile(
+    run: RunName = None,
+    format: Annotated[str, typer.Option(help="csv, json or md.")] = "md",
+) -> None:
+    """Time, processor, memory and tokens of each stage, from the receipts."""
+    from aegis import ledger
+
+    if format not in ("csv", "json", "md"):
+        raise ParamError(f"--format {format}: expected csv, json or md")
+    typer.echo(_formatted(ledger.profile(_open(run)), format), nl=False)
+
+
+@_command
 def release(
     run: Annotated[str, typer.Argument(help="Name of the run.")],
     out: Annotated[Path, typer.Option(help="Folder for the archive and its datasheet.")],

@@ -58,7 +58,11 @@ def run_item(
     unexpected = False
     value: dict[str, Any] | None = None
     reason: str | None = None
-    with engines.collect_engine_time() as engine_s, engines.collect_engines() as used:
+    with (
+        engines.collect_engine_time() as engine_s,
+        engines.collect_engines() as used,
+        engines.collect_usage() as usage,
+    ):
         try:
             value = function(dict(item), dict(settings), run)
         except ItemError as error:
@@ -85,6 +89,7 @@ def run_item(
         "wall_s": time.perf_counter() - began,
         "cpu_s": time.process_time() - began_cpu,
         "engines": [asdict(info) for info in used],
+        "usage": usage,
         "pid": os.getpid(),
         "rss_mb": psutil.Process().memory_info().rss / 2**20,
     }
@@ -211,6 +216,7 @@ def map_items(
     client = _connect(Client, address)
     with client:
         client.run(_begin_stage, stage)
+        resources = _resources(client, settings)
         waiting, running = iter(order), {}
         ended = as_completed(loop=client.loop)
 
@@ -223,6 +229,7 @@ def map_items(
                 root,
                 record_paths[index],
                 pure=False,
+                resources=resources,
             )
             running[future.key] = index
             ended.add(future)
@@ -235,6 +242,18 @@ def map_items(
             following = next(waiting, None)
             if following is not None:
                 submit(following)
+
+
+def _resources(client: Any, settings: dict[str, Any]) -> dict[str, float] | None:
+    """``{"GPU": 1}`` for work on an engine that needs a card, where workers declare one.
+
+    Workers declare it with ``dask worker --resources GPU=1``; work of other engines goes to
+    any worker.
+    """
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    declared = any(worker.get("resources", {}).get("GPU", 0) >= 1 for worker in workers)
+    named = (value for value in settings.values() if isinstance(value, str))
+    return {"GPU": 1} if declared and engines.wants_card(named) else None
 
 
 def _connect(client_class: Any, address: str) -> Any:
@@ -306,18 +325,20 @@ def _outcome(future: Any, item: dict[str, Any]) -> Record:
     except FutureCancelledError as error:
         lost = "the Dask scheduler was lost; run again, finished items are kept"
         raise StageFailed(lost) from error
-    except KilledWorker:
-        pass
+    except KilledWorker as error:
+        # A scheduler of somebody else's counts by its own setting, allowed-failures.
+        deaths = getattr(error, "allowed_failures", ATTEMPTS - 1) + 1
     return {
         "id": item["id"],
         "status": "failed",
-        "reason": f"unexpected: the worker died {ATTEMPTS} times",
+        "reason": f"unexpected: the worker died {deaths} times",
         "unexpected": True,
         "value": None,
         "engine_s": 0.0,
         "wall_s": 0.0,
         "cpu_s": 0.0,
         "engines": [],
+        "usage": {},
         "pid": 0,
         "rss_mb": 0.0,
     }

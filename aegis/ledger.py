@@ -3,7 +3,7 @@
 The unit is a stage (or an engine in a stage). Receipts are written last by each
 stage; this module only reads them. A stage without a receipt has no row.
 
-Functions: :func:`stage_costs`, :func:`engines_used`, :func:`item_fates`,
+Functions: :func:`stage_costs`, :func:`profile`, :func:`engines_used`, :func:`item_fates`,
 :func:`units`.
 """
 
@@ -16,6 +16,9 @@ import pandas as pd
 from aegis import receipts
 from aegis.pipeline import STAGES
 from aegis.tables import SCHEMAS, Run
+
+USAGE = ("requests", "input_tokens", "output_tokens", "cost_usd")
+"""What chat engines count, over all items of a stage; replies from the cache count nothing."""
 
 
 def _receipts(run: Run) -> list[receipts.Receipt]:
@@ -41,9 +44,28 @@ def stage_costs(run: Run) -> pd.DataFrame:
                 "wall_s": receipt["wall_s"],
                 "cpu_s": receipt["cpu_s"],
                 "peak_memory_mb": memory["driver"] + memory["workers"],
+                **{name: receipt.get("usage", {}).get(name, 0) for name in USAGE},
             }
         )
     return pd.DataFrame(rows)
+
+
+def profile(run: Run) -> pd.DataFrame:
+    """:func:`stage_costs` with shares: of all wall time, and of items' time spent in engines.
+
+    ``item_s`` is the wall time of all items together, reused ones included.
+    """
+    costs = stage_costs(run)
+    items = {r["stage"]: float(r.get("item_s", 0.0)) for r in _receipts(run)}
+    if costs.empty:
+        return costs
+    costs["item_s"] = [items[stage] for stage in costs["stage"]]
+    costs["share_of_wall"] = costs["wall_s"] / costs["wall_s"].sum()
+    costs["share_in_engines"] = (costs["engine_s"] / costs["item_s"]).where(costs["item_s"] > 0)
+    return costs[[
+        "stage", "planned", "failed", "reused", "wall_s", "share_of_wall", "cpu_s", "item_s",
+        "engine_s", "share_in_engines", "peak_memory_mb", *USAGE,
+    ]]  # fmt: skip
 
 
 def engines_used(run: Run) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import json
 import os
 import resource
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -263,6 +263,7 @@ class Stage:
             "reused": len(self._records) - len(fresh),
             "unexpected": sum(bool(record.get("unexpected")) for record in self._records),
             "engine_s": sum(record["engine_s"] for record in self._records),
+            "usage": _total(record.get("usage", {}) for record in self._records),
             "fresh_engine_s": sum(record["engine_s"] for record in fresh),
             "item_s": sum(record["wall_s"] for record in self._records),
             "wall_s": time.time() - self.started_s,
@@ -293,6 +294,14 @@ class Stage:
 def _result(record: Record, cached: bool) -> ItemResult:
     names = ("id", "status", "reason", "value", "engine_s", "wall_s")
     return ItemResult(**{name: record[name] for name in names}, cached=cached)
+
+
+def _total(amounts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for amount in amounts:
+        for name, value in amount.items():
+            total[name] = total.get(name, 0.0) + value
+    return total
 
 
 def _check_ids(stage: str, work: list[dict[str, Any]]) -> None:

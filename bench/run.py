@@ -5,10 +5,10 @@
 Everything but the extra benches comes from the receipts of one run, so the ratios compare
 times of the same machine and hour. A stage that reused finished items says nothing about
 speed and is left out; ``--fresh`` executes the study anew into ``runs/bench``. Results go
-to ``bench/results/<run>.json``. Nothing here is a test: machines differ, ratios are for
-reading.
+to ``bench/results/<run>.json``, after a comparison with what was there. Nothing here is a
+test: machines differ, ratios are for reading.
 
-Functions: :func:`read_costs`, :func:`summarise`, :func:`judge`.
+Functions: :func:`read_costs`, :func:`summarise`, :func:`judge`, :func:`moved`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import json
 import math
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -181,8 +182,42 @@ def main(arguments: list[str]) -> int:
     print(judge(values).round(3).to_string(index=False))
     for bench, reason in absent.items():
         print(f"{bench}: not measured ({reason})")
-    write_results(HERE / "results" / f"{name}.json", costs, values, absent)
+    target = HERE / "results" / f"{name}.json"
+    print("\n" + say_moves(moved(read_values(target), values)))
+    write_results(target, costs, values, absent)
     return 0
+
+
+MOVE = 0.20
+"""A value that moved by more than this share since the last record is named."""
+
+
+def read_values(path: Path) -> dict[str, float | None]:
+    """The values that the last bench recorded; none where there is no record to read."""
+    try:
+        found: dict[str, float | None] = json.loads(path.read_text("utf-8"))["values"]
+    except (FileNotFoundError, ValueError, KeyError):
+        return {}
+    return found
+
+
+def moved(last: Mapping[str, float | None], now: Mapping[str, float]) -> pd.DataFrame:
+    """Values that moved by more than :data:`MOVE` of the last one; NaN and new ones do not."""
+    rows = []
+    for name, value in now.items():
+        before = last.get(name)
+        if before is None or math.isnan(value) or before == value:
+            continue
+        change = (value - before) / abs(before) if before else math.inf
+        if abs(change) > MOVE:
+            rows.append({"measure": name, "last": before, "now": value, "change": change})
+    return pd.DataFrame(rows, columns=["measure", "last", "now", "change"])
+
+
+def say_moves(table: pd.DataFrame) -> str:
+    if table.empty:
+        return f"nothing moved by more than {MOVE:.0%} since the last record"
+    return f"moved by more than {MOVE:.0%}:\n{table.round(3).to_string(index=False)}"
 
 
 def write_results(

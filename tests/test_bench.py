@@ -102,3 +102,18 @@ def test_a_run_without_stages_is_said(
     assert bench.main(["--run", "empty"]) == 1
     assert "no executed stage" in capsys.readouterr().out
     assert isinstance(bench.read_costs(Run(tmp_path / "empty")), pd.DataFrame)
+
+
+def test_what_moved_by_more_than_a_fifth_is_named(bench: ModuleType, tmp_path: Path) -> None:
+    last = {"a": 1.0, "b": 1.0, "c": 1.0, "gone": 1.0, "unmeasured": None, "zero": 0.0}
+    now = {"a": 1.19, "b": 1.21, "c": 0.79, "new": 5.0, "unmeasured": 2.0, "zero": 0.1}
+    table = bench.moved(last, now | {"gone": math.nan})
+    assert table["measure"].tolist() == ["b", "c", "zero"]
+    assert table["change"].tolist() == pytest.approx([0.21, -0.21, math.inf])
+    assert "b" in bench.say_moves(table)
+    assert (
+        bench.say_moves(table.iloc[:0]) == "nothing moved by more than 20% since the last record"
+    )
+    assert bench.read_values(tmp_path / "absent.json") == {}
+    bench.write_results(tmp_path / "r.json", pd.DataFrame(), now, {})
+    assert bench.moved(bench.read_values(tmp_path / "r.json"), now).empty

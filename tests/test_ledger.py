@@ -21,6 +21,8 @@ def run(tmp_path):
             "engine_s": 4.0,
             "wall_s": 2.5,
             "cpu_s": 4.5,
+            "item_s": 5.0,
+            "usage": {"requests": 2, "input_tokens": 30} if engine == "kokoro" else {},
             "peak_memory_mb": {"driver": 100.0, "workers": 900.0},
             "engines": [INFO | {"name": engine}, INFO | {"name": "silero"}],
         }
@@ -37,6 +39,16 @@ def test_costs_have_a_row_for_each_receipt(run):
     assert (
         costs["planned"] == costs["observed"] + costs["failed"] + costs["not_applicable"]
     ).all()
+
+
+def test_the_profile_has_shares_and_tokens(run):
+    profile = ledger.profile(run).set_index("stage")
+    assert profile["share_of_wall"].tolist() == [0.5, 0.5]
+    assert profile["share_in_engines"].tolist() == [0.8, 0.8]
+    assert profile.loc["00_corpora", ["requests", "input_tokens", "output_tokens"]].tolist() == [
+        2, 30, 0,
+    ]  # fmt: skip
+    assert profile["cost_usd"].tolist() == [0, 0]
 
 
 def test_an_engine_stands_once_with_all_its_stages(run):

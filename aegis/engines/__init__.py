@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -249,6 +249,7 @@ _resident: dict[tuple[str, str, tuple[tuple[str, Any], ...]], Any] = {}
 _parts: dict[tuple[str, str, tuple[tuple[str, Any], ...]], tuple[EngineInfo, ...]] = {}
 _used: ContextVar[list[EngineInfo] | None] = ContextVar("engines_used", default=None)
 _engine_s: ContextVar[list[float] | None] = ContextVar("engine_s", default=None)
+_usage: ContextVar[dict[str, float] | None] = ContextVar("usage", default=None)
 
 
 def register(role: str, name: str, needs: Needs | None = None) -> Callable[[Factory], Factory]:
@@ -277,6 +278,13 @@ def needs_of(role: str, name: str) -> Needs | None:
     if name not in names(role):
         raise ParamError(f"no {role} called {name!r}; known: {', '.join(names(role))}")
     return _needs.get((role, name))
+
+
+def wants_card(engines_named: Iterable[str]) -> bool:
+    """Does an engine of one of these names, in any role, need a graphics card?"""
+    wanted = set(engines_named)
+    names("converter")  # makes all engines known
+    return any(name in wanted and need.card for (_, name), need in _needs.items())
 
 
 def names(role: str) -> list[str]:
@@ -351,3 +359,22 @@ def collect_engine_time() -> Iterator[list[float]]:
         yield times
     finally:
         _engine_s.reset(token)
+
+
+def count_usage(**amounts: float) -> None:
+    """Add what an engine paid for to the current item: requests, tokens, money."""
+    total = _usage.get()
+    if total is not None:
+        for name, amount in amounts.items():
+            total[name] = total.get(name, 0.0) + amount
+
+
+@contextmanager
+def collect_usage() -> Iterator[dict[str, float]]:
+    """Collect what :func:`count_usage` counts inside this block (used by the item runner)."""
+    total: dict[str, float] = {}
+    token = _usage.set(total)
+    try:
+        yield total
+    finally:
+        _usage.reset(token)

@@ -25,6 +25,7 @@ from typing import Any
 import pydantic
 import yaml
 
+from aegis import engines
 from aegis.audio import write_bytes
 from aegis.engines import EngineInfo
 from aegis.errors import AegisError, EngineUnavailable, ManifestError, ReplyError
@@ -267,6 +268,10 @@ class ChatClient:
                 self._stopped = raw["reason"]
                 return _failed(request, key, raw["reason"], attempt)
             reply = _judge(self.model, request, key, raw, attempt)
+            engines.count_usage(
+                requests=1, input_tokens=reply.input_tokens, output_tokens=reply.output_tokens,
+                cost_usd=reply.cost,
+            )  # fmt: skip
             self.cost += reply.cost
             if self.cost >= self.max_cost:
                 self._stopped = f"max_cost reached ({self.cost:.2f} of {self.max_cost:.2f} USD)"

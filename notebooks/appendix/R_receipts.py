@@ -48,6 +48,18 @@ axes.set(xlabel="seconds", ylabel="")
 axes.invert_yaxis()
 plt.show()
 
+# %%
+#| label: fig-memory
+#| fig-cap: Largest memory of kernel and workers, and processor seconds, of each stage.
+#| fig-alt: Two panels of horizontal bars, one bar a stage.
+axes = costs.set_index("stage")[["peak_memory_mb", "cpu_s"]].plot.barh(
+    subplots=True, layout=(1, 2), sharey=True, legend=False, figsize=(7, 0.3 * len(costs) + 1)
+)
+for one in axes.flat:
+    one.set(ylabel="")
+axes.flat[0].invert_yaxis()
+plt.show()
+
 # %% [markdown]
 # ## Engines
 
@@ -58,7 +70,11 @@ report.table(engines)
 # %% [markdown]
 # ## Money and tokens
 #
-# Embedded engines cost neither. A chat engine counts its tokens and stops at `max_cost`.
+# Embedded engines cost neither. A chat engine counts its tokens and stops at `max_cost`; replies
+# that it takes from its cache cost nothing again.
+
+# %%
+report.table(costs[costs["requests"] > 0][["stage", *ledger.USAGE]])
 
 # %% [markdown]
 # ## Paper and this run

@@ -1,0 +1,237 @@
+"""Seeded trials: a worker, the scheduler or the driver is killed while a study runs.
+
+    .venv/bin/python tests/kill_trials.py --trials 20 --out tests/data/kill_trials.csv
+
+A scheduler and three workers on loopback run the toy study; at a seeded moment inside a stage
+one process gets SIGKILL. What died is started again, the study is run until it ends, and its
+tables are compared with those of an undisturbed run. One line a trial is appended as it ends.
+``--params params/smoke.yaml`` takes a real profile instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from toy_study import write_toy
+
+from aegis import checks
+from aegis.tables import PROJECT, SCHEMAS, Run
+
+VICTIMS = ("worker", "scheduler", "driver")
+N_WORKERS, N_ITEMS = 3, 12
+TOY = {"00_corpora": N_ITEMS, "01_transcribe": N_ITEMS}
+"""Stage -> items, of the toy study."""
+COLUMNS = ["seed", "victim", "stage", "done_at_kill", "planned", "runs", "equal", "lost",
+           "twice", "problems", "seconds"]  # fmt: skip
+
+
+@dataclass
+class Cluster:
+    """A scheduler and workers as processes of their own."""
+
+    environment: dict[str, str]
+    port: int
+    log: Path
+    scheduler: subprocess.Popen[bytes] | None = None
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        return f"tcp://127.0.0.1:{self.port}"
+
+    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", *arguments], env=self.environment, stdout=log, stderr=log
+            )
+
+    def heal(self) -> None:
+        """Start what is not alive; workers of a dead scheduler are stopped first."""
+        if self.scheduler is None or self.scheduler.poll() is not None:
+            self.stop()
+            self.scheduler = self._start(
+                "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(self.port),
+                "--no-dashboard",
+            )  # fmt: skip
+        self.workers = [worker for worker in self.workers if worker.poll() is None]
+        while len(self.workers) < N_WORKERS:
+            self.workers.append(self._start(
+                "distributed.cli.dask_worker", self.address, "--no-nanny", "--nthreads", "1",
+                "--memory-limit", "0", "--no-dashboard", "--local-directory",
+                str(self.log.parent / "dask"),
+            ))  # fmt: skip
+
+    def stop(self) -> None:
+        for process in [*self.workers, self.scheduler]:
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.wait()
+        self.workers, self.scheduler = [], None
+
+
+def free_port() -> int:
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return int(opened.getsockname()[1])
+
+
+@dataclass
+class Study:
+    """What is run, and where."""
+
+    params: Path
+    options: list[str]
+    environment: dict[str, str]
+    runs: Path
+    stages: dict[str, int]
+    pause_s: float
+
+    def command(self, name: str, address: str) -> list[str]:
+        return [
+            sys.executable, "-m", "aegis.cli", "run", str(self.params), "--run", name,
+            "--cluster", address, *self.options,
+        ]  # fmt: skip
+
+    def start(self, name: str, address: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self.command(name, address), env=self.environment, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def done(self, name: str, stage: str) -> int:
+        return len(list((self.runs / name / "secret" / "items" / stage).glob("*.json")))
+
+
+def toy_study(folder: Path) -> Study:
+    write_toy(folder / "study")
+    path = os.pathsep.join([str(folder / "study"), str(PROJECT)])
+    environment = {
+        **os.environ, "PYTHONPATH": path, "AEGIS_RUNS": str(folder / "runs"),
+        "AEGIS_NOTEBOOKS": str(folder / "study" / "notebooks"), "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+    given = {
+        "00_corpora.n_items": N_ITEMS,
+        "00_corpora.sleep_s": 0.3,
+        "01_transcribe.sleep_s": 0.3,
+    }
+    options = [text for key, value in given.items() for text in ("-p", f"{key}={value}")]
+    return Study(folder / "study" / "toy.yaml", options, environment, folder / "runs", TOY, 0.3)
+
+
+def real_study(folder: Path, params: Path, reference: Run) -> Study:
+    """A profile with engines; its items a stage are those of the undisturbed run."""
+    environment = {**os.environ, "AEGIS_RUNS": str(folder / "runs"), "OMP_NUM_THREADS": "1"}
+    items = reference.secret / "items"
+    stages = {path.name: len(list(path.glob("*.json"))) for path in sorted(items.iterdir())}
+    stages = {name: n for name, n in stages.items() if n > 1}
+    return Study(params, [], environment, folder / "runs", stages, 1.0)
+
+
+@contextmanager
+def cluster_of(study: Study) -> Iterator[Cluster]:
+    cluster = Cluster(study.environment, free_port(), study.runs.parent / "cluster.log")
+    try:
+        cluster.heal()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def one_trial(study: Study, cluster: Cluster, seed: int, reference: Run) -> dict[str, object]:
+    """Kill once, finish, compare."""
+    rng = np.random.default_rng(seed)
+    victim = str(rng.choice(VICTIMS))
+    stage = str(rng.choice(list(study.stages)))
+    wanted = int(rng.integers(1, study.stages[stage]))
+    pause_s = float(rng.uniform(0.0, study.pause_s))
+    name, began = f"trial{seed}", time.monotonic()
+    cluster.heal()
+    driver = study.start(name, cluster.address)
+    while study.done(name, stage) < wanted and driver.poll() is None:
+        time.sleep(0.02)
+    time.sleep(pause_s)
+    done = study.done(name, stage)
+    targets = {"worker": cluster.workers[int(rng.integers(N_WORKERS))],
+               "scheduler": cluster.scheduler, "driver": driver}  # fmt: skip
+    target = targets[victim]
+    assert target is not None
+    target.send_signal(signal.SIGKILL)
+    target.wait()
+    runs, code = 1, driver.wait(timeout=1200)
+    while code != 0 and runs < 5:
+        cluster.heal()
+        runs, code = runs + 1, study.start(name, cluster.address).wait(timeout=1200)
+    run = Run(study.runs / name)
+    equal, lost, twice = compare(run, reference)
+    return {
+        "seed": seed, "victim": victim, "stage": stage, "done_at_kill": done,
+        "planned": study.stages[stage], "runs": runs, "equal": equal and code == 0, "lost": lost,
+        "twice": twice,
+        "problems": len(set(checks.verify_run(run)) - set(checks.verify_run(reference))),
+        "seconds": round(time.monotonic() - began, 1),
+    }  # fmt: skip
+
+
+def compare(run: Run, reference: Run) -> tuple[bool, int, int]:
+    """(all tables equal, rows lost, rows twice) against the undisturbed run."""
+    lost = twice = 0
+    equal = True
+    for name, schema in SCHEMAS.items():
+        if not reference.has(name):
+            continue
+        expected = reference.read(name)
+        found = run.read(name) if run.has(name) else expected.iloc[:0]
+        keys = [
+            set(map(tuple, t[list(schema.key)].astype(str).to_numpy())) for t in (expected, found)
+        ]
+        lost += len(keys[0] - keys[1])
+        twice += len(found) - len(keys[1])
+        equal = equal and expected.equals(found)
+    return equal, lost, twice
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--params", type=Path, help="a profile with engines; default: the toy")
+    parser.add_argument("--reference", type=Path, help="its undisturbed run")
+    options = parser.parse_args()
+    rows: list[dict[str, object]] = []
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        if options.params:
+            study = real_study(folder, options.params.resolve(), Run(options.reference))
+            reference = Run(options.reference)
+        else:
+            study, reference = toy_study(folder), Run(folder / "runs" / "undisturbed")
+        with cluster_of(study) as cluster:
+            if not options.params:
+                assert study.start("undisturbed", cluster.address).wait(timeout=1200) == 0
+            for seed in range(options.seed, options.seed + options.trials):
+                rows.append(one_trial(study, cluster, seed, reference))
+                with options.out.open("w", newline="") as stream:
+                    writer = csv.DictWriter(stream, COLUMNS)
+                    writer.writeheader()
+                    writer.writerows(rows)
+    table = pd.DataFrame(rows)
+    return int(not table["equal"].all())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
