@@ -7,7 +7,8 @@ is not plain what is meant, more is taken than is needed. An engine is found by 
 role in ``load("transcriber", ...)``: all factories registered for that role count.
 
 Comments, docstrings and function annotations do not count. Files below
-``aegis/data`` count as soon as a reached name mentions ``"data"``.
+``aegis/data`` count as soon as a reached name mentions ``"data"``, and programs of the engines'
+own environments as soon as one mentions ``"envs"``.
 
 Functions: :func:`closure_hashes`, :func:`run_hash`.
 """
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
-DATA = "aegis/data"
+FOLDERS = {"data": "aegis/data", "envs": "aegis/engines/envs"}
 # The run layer moves work about but never changes a result.
 RUN_LAYER = frozenset(
     f"aegis.{name}"
@@ -56,14 +57,14 @@ class _Module:
 def closure_hashes(path: Path, name: str | None = None) -> dict[str, str]:
     """Module -> hash of the reached part of it, for a file or one function of it.
 
-    The file itself appears as ``"."``, the data files as ``"aegis/data"``.
+    The file itself appears as ``"."``, data files and programs under their folder's name.
     """
     start = _name_of(path)
     reached = sorted(_reach(start, name or _ALL))
     hashed: dict[str, list[str]] = {}
     for module, symbol in reached:
-        if module == DATA:
-            hashed[DATA] = [_data_hash()]
+        if module in FOLDERS.values():
+            hashed[module] = [_folder_hash(module)]
         else:
             shown = "." if module == start else module
             hashed.setdefault(shown, []).append(f"{symbol} {_symbol_hash(module, symbol)}")
@@ -85,7 +86,7 @@ def _reach(module: str, name: str) -> set[Symbol]:
         if symbol in reached or symbol[0] in RUN_LAYER:
             continue
         reached.add(symbol)
-        if symbol[0] != DATA:
+        if symbol[0] not in FOLDERS.values():
             todo += [(symbol[0], _EFFECTS), *_uses(*symbol)]
     return reached
 
@@ -289,8 +290,8 @@ class _Uses(ast.NodeVisitor):
             self.found |= _factories(str(known))
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        if node.value == "data":
-            self.found.add((DATA, _ALL))
+        if isinstance(node.value, str) and node.value in FOLDERS:
+            self.found.add((FOLDERS[node.value], _ALL))
 
 
 def _factories(role: str) -> set[Symbol]:
@@ -304,8 +305,9 @@ def _factories(role: str) -> set[Symbol]:
     return found
 
 
-def _data_hash() -> str:
-    files = sorted(p for p in (PACKAGE / "data").rglob("*") if p.is_file())
+def _folder_hash(folder: str) -> str:
+    files = sorted(p for p in (PACKAGE.parent / folder).rglob("*") if p.is_file())
+    files = [path for path in files if path.parent.name != "__pycache__"]
     return _sha("\n".join(f"{p.name} {_bytes_hash(p, p.stat().st_mtime_ns)}" for p in files))
 
 

@@ -72,11 +72,23 @@ def hears(item, settings, run):
 def reads(item, settings, run):
     return names()
 
+def serves(item, settings, run):
+    from aegis.programs import start
+    return start()
+
 def imports_late(item, settings, run):
     from aegis.values import unused as late
     return late(1)
 """,
     "data/names.txt": "Ann",
+    "programs.py": """
+from pathlib import Path
+ENVS = Path(__file__).parent / "engines" / "envs"
+
+def start():
+    return str(ENVS / "serve.py")
+""",
+    "engines/envs/serve.py": "print(1)",
 }
 
 
@@ -118,6 +130,8 @@ def replace(path: Path, old: str, new: str) -> None:
         ("hears", "engines/__init__.py", "_factories = {}", "_factories = {1: 2}", True),
         ("reads", "data/names.txt", "Ann", "Bob", True),
         ("plain", "data/names.txt", "Ann", "Bob", False),
+        ("serves", "engines/envs/serve.py", "print(1)", "print(2)", True),
+        ("reads", "engines/envs/serve.py", "print(1)", "print(2)", False),
         ("imports_late", "values.py", "x + OTHER", "x - OTHER", True),
     ],
 )
