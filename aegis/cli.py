@@ -400,6 +400,9 @@ def leakage(
     n_draws: Annotated[int, typer.Option(min=10, help="Resamples of an interval.")] = 2000,
     n_trials: Annotated[int, typer.Option(min=100, help="Trials of a membership game.")] = 20_000,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    finetune: Annotated[
+        str, typer.Option(help="Also attack with ecapa or xvector trained on this folder.")
+    ] = "",
 ) -> None:
     """Measure what leaks from recordings that any system anonymised.
 
@@ -417,7 +420,7 @@ def leakage(
     options = Options(
         out, original, anonymised, anonymised2, meta, embeddings, trials, name,
         tuple(backends.split(",")), () if asr == "none" else tuple(asr.split(",")),
-        tuple(rates), tuple(lengths), workers,
+        tuple(rates), tuple(lengths), workers, finetune,
         Settings(n_draws=n_draws, n_draws_soft=min(1000, n_draws), n_trials=n_trials),
     )  # fmt: skip
     page = run_report(options, lambda line: typer.echo(line, err=True))

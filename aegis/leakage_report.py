@@ -63,6 +63,7 @@ class Options:
     rates_hz: tuple[int, ...] = RATES_HZ
     lengths_s: tuple[int, ...] = LENGTHS_S
     workers: int = 1
+    finetune: str = ""
     settings: Settings = field(default_factory=Settings)
 
 
@@ -114,12 +115,43 @@ def _measure(options: Options, tell: Tell) -> dict[str, pd.DataFrame]:
         write_bytes(options.out / "files.csv", tables["files"].to_csv(index=False).encode())
         raise ManifestError("no anonymised recording could be used; files.csv says why")
     tables |= measure_all(conditions, options.settings, faiss_search, tell=tell)
+    if options.finetune:
+        tables["attacks"] = _with_adapted(tables["attacks"], conditions, fates, options, tell)
     tables["mean_rates"] = dimensions.mean_rates(tables["rates"], options.settings.seed)
     tables["component_correlations"] = component_correlations(tables["soft"])
     tables["systems"] = summarise_systems(tables).rename_axis("system").reset_index()
     if _folders(options) and meta["text"].notna().any():
         tables["utility"] = _utility(sounds, meta, options, tell)
     return tables
+
+
+def _with_adapted(
+    attacks: pd.DataFrame,
+    conditions: Mapping[str, Segments],
+    fates: pd.DataFrame,
+    options: Options,
+    tell: Tell,
+) -> pd.DataFrame:
+    """The attacks with those of a fine-tuned encoder on whole recordings."""
+    from aegis.leakage_adapted import attack_adapted
+
+    whole = condition_name(options.rates_hz[0], 0)
+    if whole not in conditions:
+        raise ParamError("--finetune needs folders, and 0 (whole files) among --lengths-s")
+    numbers = {"original": 0, "anonymised": 1, "anonymised2": 2}
+    ok = fates[fates["status"] == "ok"]
+    files = {
+        (path, ORIGINAL if kind == "original" else options.name, numbers[kind]): Path(file)
+        for kind, path, file in zip(ok["set"], ok["path"], ok["file"], strict=True)
+    }
+    own = conditions[whole]
+    known = [key in files for key in zip(
+        own.table["recording"], own.table["system"], own.table["pseudo_profile"], strict=True
+    )]  # fmt: skip
+    adapted = attack_adapted(
+        own.where(np.array(known)), files, options.finetune, options.settings, whole, tell=tell
+    )
+    return pd.concat([attacks, adapted], ignore_index=True)
 
 
 def _folders(options: Options) -> dict[str, Path]:

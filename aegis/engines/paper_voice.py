@@ -90,13 +90,26 @@ class SpeechBrainEncoder:
         """Unit-norm embeddings, shape (len(windows), dimension)."""
         return embed_batched(windows, self.dimension, self._forward)
 
+    @property
+    def network(self) -> Any:
+        """The embedding network, for training it further."""
+        return self._model
+
+    @property
+    def device(self) -> str:
+        return self._device
+
+    def vectors_of(self, samples: Any) -> Any:
+        """Raw embeddings of a batch on the device, shapes (n, samples) and (n, dimension)."""
+        whole = self._torch.ones(len(samples), device=self._device)
+        features = self._normalise(self._features(samples), whole)
+        return self._model(features, whole)[:, 0]
+
     def _forward(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
         torch = self._torch
         with torch.inference_mode():
             samples = torch.from_numpy(batch).to(self._device)
-            whole = torch.ones(len(batch), device=self._device)
-            features = self._normalise(self._features(samples), whole)
-            vectors: NDArray[np.float32] = self._model(features, whole)[:, 0].float().cpu().numpy()
+            vectors: NDArray[np.float32] = self.vectors_of(samples).float().cpu().numpy()
         return vectors
 
 
