@@ -74,11 +74,11 @@ report.table(printed.component_table(), 3)
 # ## Systems
 #
 # Up to 20 s of each profile's turns go through every system, once for each pseudo-voice (the
-# cascade, which is dear, only for the first).
-# `world, undone with the key` is the informed attack on the study's own converter: whoever holds
-# both speakers' statistics inverts it. Its `oaoa` trials enrol originals; in its `aaaa` trials the
-# enrolment went through the same chain, as an attacker with the key would do it. `study:` rows are the turns cut out of the reconstructions.
-# A person is a scripted voice; the same voice in another conversation is another session.
+# cascade, which is dear, only for the first). `world, undone with the key` is the informed attack
+# on the study's own converter: whoever holds both speakers' statistics inverts it. Its `oaoa`
+# trials enrol originals; in its `aaaa` trials the enrolment went through the same chain, as an
+# attacker with the key would do it. `study:` rows are the turns cut out of the reconstructions. A
+# person is a scripted voice; the same voice in another conversation is another session.
 
 # %%
 given = [turns, stage.read("recordings"), assignments, voices]
@@ -309,9 +309,10 @@ report.say(
     f"{int(checks['agrees'].sum())} of {len(checks)} printed values follow from their inputs."
     f" {metrics.shape[0]} systems of this run are ranked by {metrics.shape[1]} metrics;"
     f" {len(swapped)} of {len(agreement)} pairs of metrics order at least two systems differently."
-    f" With its key `world` is undone to an error rate of {direct:.1f} %, or {chained:.1f} % when the"
-    f" enrolment goes through the same chain; originals have {plain:.1f} %. {na} of {len(speech)} cells of speech are n/a. Synthetic voices, few"
-    " people, one recording each: no value here says that a person is anonymous."
+    f" With its key `world` is undone to an error rate of {direct:.1f} %, or {chained:.1f} % when"
+    f" the enrolment goes through the same chain; originals have {plain:.1f} %. {na} of"
+    f" {len(speech)} cells of speech are n/a. Synthetic voices, few people, one recording each: no"
+    " value here says that a person is anonymous."
 )
 
 # %%
