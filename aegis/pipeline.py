@@ -408,6 +408,12 @@ def execute_notebook(
     """
     import jupytext
     import papermill
+    from jupyter_client.manager import AsyncKernelManager
+
+    class SocketKernelManager(AsyncKernelManager):  # type: ignore[misc]
+        """Kernels behind socket files: a free port may be gone before the kernel binds it."""
+
+        transport = "ipc"
 
     _check_kernel()
     defaults = {key: item.default for key, item in read_declarations(notebook).items()}
@@ -435,6 +441,7 @@ def execute_notebook(
                 language="python",
                 cwd=str(PROJECT),
                 progress_bar=False,
+                kernel_manager_class=SocketKernelManager,
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             )
         except papermill.PapermillExecutionError as error:
