@@ -202,3 +202,51 @@ def test_hear_without_its_front_end_is_unavailable(hear: Path) -> None:
     front.unlink()
     with pytest.raises(EngineUnavailable, match=r"no file audio_utils\.py"):
         worker.check("hear")
+
+
+# --- in appendix J ---------------------------------------------------------------------------
+
+
+def test_recordings_are_compared_by_the_encoders_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An encoder of (1, 0) for the louder and (0.6, 0.8) for the other sound: cosine 0.6."""
+    import pandas as pd
+
+    from aegis.audio import write_wav
+    from aegis.tables import Run, check_table
+    from aegis.work import ItemResult, notes
+
+    class Encoder:
+        def embed(self, samples: np.ndarray) -> np.ndarray:
+            loud = float(np.abs(samples).max()) > 0.5
+            return np.array([1.0, 0.0] if loud else [0.6, 0.8], np.float32)
+
+    monkeypatch.setattr(notes.engines, "load", lambda role, name: Encoder())
+    write_wav(tmp_path / "a.wav", np.clip(sound(2.0) * 9, -0.9, 0.9))
+    write_wav(tmp_path / "b.wav", sound(2.0) * 0.5)
+    item = {"recording_id": "r", "condition": "converted", "original": "a.wav", "file": "b.wav"}
+    plain = notes.compare_spectra(item, {}, Run(tmp_path))
+    assert set(plain) == {"correlation"}
+    value = notes.compare_spectra(item, {"acoustic": ["clap"]}, Run(tmp_path))
+    assert value["clap"] == pytest.approx(0.6, abs=1e-6)
+
+    made = pd.DataFrame([
+        {"recording_id": "r", "condition": c, "status": "ok", "reason": None, "duration_s": 2.0,
+         "inserted_s": 0.0} for c in ("converted", "redacted")
+    ])  # fmt: skip
+    tables = {
+        "recordings": pd.DataFrame([{"recording_id": "r", "duration_s": 2.0}]),
+        "turns": pd.DataFrame(columns=["recording_id", "turn_id", "text", "language"]),
+        "turn_transcripts": pd.DataFrame(columns=["recording_id", "condition", "turn_id", "text"]),
+        "reconstructions": made,
+        "timeline": pd.DataFrame(
+            columns=["recording_id", "condition", "kind", "out_start", "source_start"]
+        ),
+    }
+    result = ItemResult("r:converted", "ok", None, value, 0.0, 0.0, False)
+    found = check_table("acoustics", notes.acoustic_table(tables, [item], [result]))
+    rows = found.set_index(["condition", "measure"])
+    assert rows.loc[("converted", "CLAP similarity"), "value"] == pytest.approx(0.6, abs=1e-6)
+    assert rows.loc[("converted", "HeAR similarity"), "status"] == "not_applicable"
+    assert rows.loc[("redacted", "CLAP similarity"), "status"] == "not_applicable"

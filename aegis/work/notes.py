@@ -166,9 +166,20 @@ def spectrum_items(
 
 
 def compare_spectra(item: Item, settings: Item, run: Run) -> Item:
-    """Correlation of long-term spectra (dB in mel bands) of a reconstruction and its original."""
-    a, b = (long_term_spectrum(read_wav(run.root / item[name])) for name in ("original", "file"))
-    return {"correlation": float(np.corrcoef(a, b)[0, 1])}
+    """Correlation of long-term spectra (dB in mel bands) of a reconstruction and its original.
+
+    ``settings``: ``acoustic``, encoders whose cosine is taken as well (none when absent).
+    """
+    sounds = [read_wav(run.root / item[name]) for name in ("original", "file")]
+    a, b = (long_term_spectrum(sound) for sound in sounds)
+    value: Item = {"correlation": float(np.corrcoef(a, b)[0, 1])}
+    for name in settings.get("acoustic", ()):
+        encoder = engines.load("acoustic", name)
+        with engines.engine_time():
+            mono = (sound if sound.ndim == 1 else sound.mean(axis=0) for sound in sounds)
+            first, second = (encoder.embed(sound) for sound in mono)
+        value[name] = float(first @ second)
+    return value
 
 
 def long_term_spectrum(samples: NDArray[np.float32], window: int = 1024) -> NDArray[np.float64]:
@@ -196,13 +207,11 @@ _EVENTS = {
     "numbers kept": ("dose", "duration", "frequency", "reading", "date"),
     "drug names kept": ("drug",),
 }
-ABSENT = {
-    "CLAP similarity": "no CLAP weights at hand",
-    "HeAR similarity": "no HeAR weights at hand",
-}
+LEARNED = {"CLAP similarity": "clap", "HeAR similarity": "hear"}
+"""Measures by learned representations, and the encoder of each."""
 
 
-def acoustic_table(tables: Tables, items: Sequence[Item], results: Iterable[Any]) -> pd.DataFrame:
+def acoustic_table(tables: Tables, items: Sequence[Item], results: Sequence[Any]) -> pd.DataFrame:
     """Timing, events and acoustic similarity of every recording and condition.
 
     ``tables``: ``recordings turns turn_transcripts reconstructions timeline``.
@@ -230,12 +239,21 @@ def acoustic_table(tables: Tables, items: Sequence[Item], results: Iterable[Any]
         add(place, "largest start shift", _largest_shift(tables["timeline"], place), "s", why)
         for measure, value in _kept_events(tables, place).items():
             add(place, measure, value, "share", "nothing of the kind in the source")
-        for measure, reason in ABSENT.items():
-            add(place, measure, None, "cosine", reason)
     for item, result in zip(items, results, strict=True):
         place = (item["recording_id"], item["condition"])
         value = None if result.value is None else result.value["correlation"]
         add(place, "long-term spectrum", value, "correlation", str(result.reason))
+    heard = {
+        (item["recording_id"], item["condition"]): result
+        for item, result in zip(items, results, strict=True)
+    }
+    for row in tables["reconstructions"].to_dict("records"):
+        place = (row["recording_id"], row["condition"])
+        result = heard.get(place)
+        known = (result.value if result is not None else None) or {}
+        why = "not asked for, or its sound failed (parameter acoustic)"
+        for measure, name in LEARNED.items():
+            add(place, measure, known.get(name), "cosine", why)
     return frame("acoustics", rows)
 
 

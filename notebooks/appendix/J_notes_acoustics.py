@@ -20,6 +20,7 @@ writer: str = "rules"  # note writer: rules (embedded) or chat
 judge: str = "rules"  # judge of notes: rules (embedded) or chat
 model: str = ""  # chat model of the capability table
 max_cost: float = 100.0  # US dollars at which a hosted campaign stops
+acoustic: list[str] = []  # clap, hear: cosine by learned encoders; needs their weights
 n_draws: int = 10000  # bootstrap draws of conversations
 seed: int = 20261005  # seed of the draws
 
@@ -101,7 +102,7 @@ report.table(contrast, 3)
 
 # %%
 found = spectrum_items(tables["recordings"], tables["reconstructions"], stage.run)
-sounds = stage.map(compare_spectra, found, {})
+sounds = stage.map(compare_spectra, found, {"acoustic": acoustic} if acoustic else {})
 acoustics = stage.write("acoustics", acoustic_table(tables, found, sounds))
 spread = acoustics.groupby(["measure", "unit", "condition"])["value"]
 report.table(spread.agg(["median", "min", "max", "count"]).reset_index())
@@ -142,7 +143,12 @@ compared = pd.DataFrame(
             str(disagree),
             "by construction" if judge == "rules" else "yes",
         ],
-        ["CLAP, HeAR", "reported", "not applicable", "weights not at hand"],
+        [
+            "CLAP, HeAR",
+            "reported",
+            ", ".join(acoustic) or "not applicable",
+            "own corpus" if acoustic else "weights not asked for",
+        ],
     ],
     columns=["quantity", "paper", "this run", "comparable?"],
 )
