@@ -138,8 +138,9 @@ for name in ("rates", "attacks", "soft", "subgroups", "search", "structure"):
 # %% [markdown]
 # ## 1. Verification
 #
-# Ideal: 50 % for the first three trial types, 0 % for the last two; nothing is flipped. The
-# reference on originals stands beside. Half-widths are an IID bootstrap over conditions.
+# Ideal: 50 % for the first three trial types, 0 % for the last two; nothing is flipped. Means over
+# conditions, then by sampling rate and length, by test set (language), and the reference on
+# originals.
 
 # %%
 rates = tables["rates"]
@@ -148,6 +149,13 @@ whole = speech[(speech["test_set"] == "all") & speech["trial_type"].isin(dimensi
 mean = dimensions.mean_rates(whole, seed)
 shown = mean.pivot_table("mean_eer", "system", "trial_type")[list(dimensions.IDEAL_EER)]
 display(report.table((100 * shown).reset_index(), 1))
+by_place = whole[whole["trial_type"].isin(["oaoa", "aaaa"])].pivot_table(
+    "eer", ["system", "trial_type"], "condition"
+)
+display(report.table((100 * by_place).reset_index(), 1))
+languages = speech[(speech["condition"] == main) & (speech["trial_type"] == "oaoa")]
+languages = languages.pivot_table("eer", "system", "test_set").reset_index()
+display(report.table(languages, 3))
 columns = ["condition", "test_set", "backend", "n_target", "n_nontarget", "eer", "ci_low"]
 reference = speech[speech["trial_type"] == "oo"]
 display(report.table(reference[[*columns, "ci_high", "reason"]], 3))
