@@ -142,3 +142,20 @@ def test_trim_takes_silence_off_both_ends():
     padded = np.concatenate([np.zeros(1600), tone, np.zeros(960)]).astype(np.float32)
     assert trim(padded).size == 3200
     assert trim(np.zeros(100, np.float32)).size == 100
+
+
+def test_a_failed_unit_keeps_its_row_with_its_provenance(tmp_path):
+    from aegis.tables import check_table
+    from aegis.work import ItemResult
+    from aegis.work.voice import base_items, voice_tables
+
+    pool = read_pool(write(tmp_path, SYNTHESISED))
+    failed = [
+        ItemResult(item["id"], "failed", "no voice", None, 0.0, 0.0, False)
+        for item in base_items(pool)
+    ]
+    voices, vectors = voice_tables(pool, failed, {})
+    checked = check_table("voices", voices)
+    assert set(checked["provenance"]) == {"synthesised here by kokoro"}
+    assert set(checked["reason"]) == {"no voice"}
+    assert not len(vectors)
