@@ -147,7 +147,8 @@ rates = tables["rates"]
 speech = rates[rates["condition"] != "simulation"]
 whole = speech[(speech["test_set"] == "all") & speech["trial_type"].isin(dimensions.IDEAL_EER)]
 mean = dimensions.mean_rates(whole, seed)
-shown = mean.pivot_table("mean_eer", "system", "trial_type")[list(dimensions.IDEAL_EER)]
+shown = mean.pivot_table("mean_eer", "system", "trial_type")
+shown = shown.reindex(columns=list(dimensions.IDEAL_EER))
 display(report.table((100 * shown).reset_index(), 1))
 by_place = whole[whole["trial_type"].isin(["oaoa", "aaaa"])].pivot_table(
     "eer", ["system", "trial_type"], "condition"
