@@ -98,8 +98,8 @@ report.table(failed.groupby(["system", "reason"]).size().rename("turns").reset_i
 # %%
 absent = pd.read_csv(stage.uses(PROJECT / "data_manifests" / "absent_systems.csv"))
 outside = read_outside_scores(score_file, seed, n_draws)
-given_to = set(outside["system"]) if len(outside) else set()
-display(report.table(absent.assign(**{"scores from outside": absent["system"].isin(given_to)})))
+given_to = absent["system"].isin(set(outside["system"]))
+display(report.table(absent.assign(**{"scores from outside": given_to})))
 report.table(outside, 3)
 
 # %% [markdown]
@@ -150,13 +150,11 @@ mean = dimensions.mean_rates(whole, seed)
 shown = mean.pivot_table("mean_eer", "system", "trial_type")
 shown = shown.reindex(columns=list(dimensions.IDEAL_EER))
 display(report.table((100 * shown).reset_index(), 1))
-by_place = whole[whole["trial_type"].isin(["oaoa", "aaaa"])].pivot_table(
-    "eer", ["system", "trial_type"], "condition"
-)
+by_place = whole[whole["trial_type"].isin(["oaoa", "aaaa"])]
+by_place = by_place.pivot_table("eer", ["system", "trial_type"], "condition")
 display(report.table((100 * by_place).reset_index(), 1))
-languages = speech[(speech["condition"] == main) & (speech["trial_type"] == "oaoa")]
-languages = languages.pivot_table("eer", "system", "test_set").reset_index()
-display(report.table(languages, 3))
+direct = speech[(speech["condition"] == main) & (speech["trial_type"] == "oaoa")]
+display(report.table(direct.pivot_table("eer", "system", "test_set").reset_index(), 3))
 columns = ["condition", "test_set", "backend", "n_target", "n_nontarget", "eer", "ci_low"]
 reference = speech[speech["trial_type"] == "oo"]
 display(report.table(reference[[*columns, "ci_high", "reason"]], 3))
