@@ -6,6 +6,7 @@ Modules are imported inside the commands, so that help and completion are quick.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -57,6 +58,12 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
             function(*args, **kwargs)
         except AegisError as error:
             typer.echo(f"aegis: {' '.join(str(error).split())}", err=True)
+            raise typer.Exit(1) from None
+        except OSError as error:
+            # What a user can mend; the path may be a name and is not repeated.
+            if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC):
+                raise
+            typer.echo(f"aegis: {error.strerror}: a file of the run or its output", err=True)
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
             typer.echo("aegis: stopped; finished items are kept, run again to go on", err=True)

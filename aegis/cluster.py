@@ -122,7 +122,12 @@ def load_record(path: Path) -> Record | None:
 
 
 def stop_when_full(error: BaseException, root: Path) -> None:
-    """Raise StageFailed when an error says that the disk is full."""
+    """Raise StageFailed when an error says that the disk is full or takes nothing."""
+    if isinstance(error, OSError) and error.errno == errno.EROFS:
+        raise StageFailed(
+            f"the disk that holds run {root.name} is read-only; make it writable and run again,"
+            " finished items are kept"
+        ) from error
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     if full or "No space left on device" in str(error):
         raise StageFailed(

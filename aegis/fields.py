@@ -1,13 +1,15 @@
 """Strict reading of YAML mappings: what is unknown, missing or mistyped is named.
 
 Functions: :func:`read_yaml`, :func:`read_csv`, :func:`check_known`,
-:func:`check_needed`, :func:`check_texts`, :func:`check_inside`, :func:`one_of`.
+:func:`check_needed`, :func:`check_texts`, :func:`check_inside`, :func:`repeated`,
+:func:`one_of`.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -78,6 +80,11 @@ def check_inside(path: str, what: str) -> str:
     if parts.is_absolute() or ".." in parts.parts or set(path) & set("\\\0") or not parts.parts:
         raise ManifestError(f"{what}: unsafe path {path!r}")
     return path
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """Names given more than once, in order of their letters."""
+    return sorted(name for name, n in Counter(names).items() if n > 1)
 
 
 def one_of(value: Any, allowed: Sequence[str], what: str) -> str:

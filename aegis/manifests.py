@@ -24,7 +24,7 @@ from typing import Any
 import pandas as pd
 
 from aegis.errors import ManifestError
-from aegis.fields import check_inside, read_csv, read_yaml
+from aegis.fields import check_inside, read_csv, read_yaml, repeated
 from aegis.gold import GoldAction, GoldFact
 from aegis.inventory import Relation
 from aegis.scripts import (
@@ -264,7 +264,7 @@ def match_records(
         A record is scheduled twice, or excluded without being scheduled.
     """
     excluded = excluded or {}
-    twice = sorted({record for record in scheduled if list(scheduled).count(record) > 1})
+    twice = repeated(scheduled)
     if twice:
         raise ManifestError(f"{len(twice)} records scheduled twice, e.g. {', '.join(twice[:3])}")
     stray = sorted(set(excluded) - set(scheduled))

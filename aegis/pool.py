@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from aegis.audio import SAMPLE_RATE_HZ, Signal, rms_db
 from aegis.errors import ManifestError
-from aegis.fields import check_known, check_needed, read_csv, read_yaml
+from aegis.fields import check_known, check_needed, read_csv, read_yaml, repeated
 
 RATIOS = "f0_ratio formant_ratio rate"
 _RECORDED = (
@@ -210,9 +210,9 @@ def _checked_id(voice_id: str, what: str) -> str:
 
 
 def _refuse_repeats(ids: Sequence[str], name: str) -> None:
-    repeated = sorted({voice for voice in ids if ids.count(voice) > 1})
-    if repeated:
-        raise ManifestError(f"{name}: voice_id given twice: {', '.join(repeated[:3])}")
+    twice = repeated(ids)
+    if twice:
+        raise ManifestError(f"{name}: voice_id given twice: {', '.join(twice[:3])}")
 
 
 # --- quality --------------------------------------------------------------------------------

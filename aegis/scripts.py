@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from aegis.errors import ManifestError
-from aegis.fields import check_known, check_needed, check_texts, one_of, read_yaml
+from aegis.fields import check_known, check_needed, check_texts, one_of, read_yaml, repeated
 from aegis.gold import (
     ROLES,
     GoldAction,
@@ -177,9 +177,8 @@ def read_scripts(folder: Path = MANIFESTS / "demo") -> list[Script]:
     if not scripts:
         raise ManifestError(f"{folder.name}: no scripts (*.yaml)")
     ids = [script.recording_id for script in scripts]
-    repeated = sorted({name for name in ids if ids.count(name) > 1})
-    if repeated:
-        raise ManifestError(f"{folder.name}: recording_id twice: {', '.join(repeated[:3])}")
+    if twice := repeated(ids):
+        raise ManifestError(f"{folder.name}: recording_id twice: {', '.join(twice[:3])}")
     return sorted(scripts, key=lambda script: script.recording_id)
 
 

@@ -117,7 +117,7 @@ def folder_sources(
 ) -> list[Source]:
     """The files of a folder as sources of ingest (``wanted``: only these ids)."""
     planned = ingest.plan_ids(folder)
-    ids = select([file.recording_id for file in planned], wanted)
+    taken = set(select([file.recording_id for file in planned], wanted))
     return [
         Source(
             file.recording_id,
@@ -130,7 +130,7 @@ def folder_sources(
             n_speakers or None,
         )
         for file in planned
-        if file.recording_id in ids
+        if file.recording_id in taken
     ]
 
 
@@ -171,8 +171,8 @@ def published_sources(
             _published(name, row["record_id"], row["status"], row["reason"], place, mixed)
             for row in fates.to_dict("records")
         ]
-    ids = select([source.recording_id for source in found], wanted)
-    return [source for source in found if source.recording_id in ids]
+    taken = set(select([source.recording_id for source in found], wanted))
+    return [source for source in found if source.recording_id in taken]
 
 
 def _published(

@@ -26,6 +26,7 @@ from aegis import engines, receipts
 from aegis.closure import closure_hashes, run_hash
 from aegis.cluster import Record, WorkFunction, load_record, map_items, run_item
 from aegis.errors import ParamError, RunLocked, StageFailed, TableError
+from aegis.fields import repeated
 from aegis.params import check_value, read_declarations
 from aegis.pipeline import STAGES, Wiring, find_notebooks
 from aegis.tables import PROJECT, SCHEMAS, Run, open_run
@@ -43,6 +44,7 @@ class Stage:
     parameters: dict[str, Any]
     notebook: Path
     started_s: float = field(default_factory=time.time)
+    _began_s: float = field(default_factory=time.monotonic)
     _written: dict[str, pd.DataFrame] = field(default_factory=dict)
     _files: dict[str, str] = field(default_factory=dict)
     _records: list[Record] = field(default_factory=list)
@@ -266,7 +268,7 @@ class Stage:
             "usage": _total(record.get("usage", {}) for record in self._records),
             "fresh_engine_s": sum(record["engine_s"] for record in fresh),
             "item_s": sum(record["wall_s"] for record in self._records),
-            "wall_s": time.time() - self.started_s,
+            "wall_s": time.monotonic() - self._began_s,
             "cpu_s": time.process_time()
             + sum(r["cpu_s"] for r in fresh if r["pid"] != os.getpid()),
             "peak_memory_mb": {
@@ -306,8 +308,8 @@ def _total(amounts: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 def _check_ids(stage: str, work: list[dict[str, Any]]) -> None:
     ids = [item.get("id") for item in work]
-    twice = sorted({str(name) for name in ids if ids.count(name) > 1})[:3] if ids else []
-    if None in ids or len(set(ids)) != len(ids):
+    twice = repeated(map(str, ids))[:3]
+    if None in ids or twice:
         raise ParamError(f"{stage}: every item needs its own id; missing or repeated: {twice}")
 
 
@@ -331,14 +333,14 @@ class _Progress:
     def advance(self, record: Record) -> None:
         self.state["done"] += 1
         self.state["failed"] += record["status"] == "failed"
-        if time.time() - self.last > 0.5:
+        if time.monotonic() - self.last > 0.5:
             self._write()
 
     def close(self) -> None:
         self._write()
 
     def _write(self) -> None:
-        self.last = time.time()
+        self.last = time.monotonic()
         self.path.write_text(json.dumps(self.state))
 
 

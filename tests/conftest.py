@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import shutil
 import sys
@@ -139,3 +140,28 @@ def client(tmp_path, monkeypatch):
         return chat.ChatClient(model, tmp_path / "cache", **{"timeout_s": 0.6, **options})
 
     return make
+
+
+_faults: dict[tuple[str, str], list[bool]] = {}
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Note whether what a fault-injecting test asserts held; a skipped one was not tried."""
+    outcome = yield
+    report = outcome.get_result()
+    marker = item.get_closest_marker("fault")
+    if marker is not None and report.when == "call" and not report.skipped:
+        kind = (str(marker.args[0]), str(marker.args[1]))
+        _faults.setdefault(kind, []).append(bool(report.passed))
+
+
+def pytest_sessionfinish() -> None:
+    """Write the outcomes where ``$AEGIS_FAULTS`` says."""
+    target = os.environ.get("AEGIS_FAULTS")
+    if target and _faults:
+        with open(target, "w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream, lineterminator="\n")
+            writer.writerow(["fault", "where", "tried", "survived"])
+            for (kind, where), held in sorted(_faults.items()):
+                writer.writerow([kind, where, len(held), sum(held)])

@@ -96,6 +96,7 @@ def test_answers_that_are_no_verdict_are_not_tried_again(serve, client, step, ou
     )
 
 
+@pytest.mark.fault("a chat server that fails, is slow or talks nonsense", "one request")
 @pytest.mark.parametrize("step", [error(500), error(503), error(429), "hang", (200, b"{not json")])
 def test_passing_faults_are_survived(serve, client, step):
     server = serve(step, completion(json.dumps(GOOD)))
@@ -103,6 +104,7 @@ def test_passing_faults_are_survived(serve, client, step):
     assert (reply.outcome, reply.attempts) == ("valid", 2)
 
 
+@pytest.mark.fault("a chat server that stays dead", "one request")
 def test_lasting_faults_end_after_bounded_attempts(serve, client):
     server = serve(error(500))
     one = client(server)

@@ -1,23 +1,27 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from conftest import Toy
-from toy_study import assert_same_tables
+from toy_study import assert_same_tables, tables_of
 
 from aegis import receipts
 from aegis.cluster import map_items
 from aegis.errors import RunLocked, StageFailed
+from aegis.stage import open_stage
 
 STAGES = ["00_corpora", "01_transcribe", "13_contrasts"]
 
 
+@pytest.mark.fault("a kernel that dies, exits or fails", "in a stage")
 @pytest.mark.parametrize(
     ("ending", "message"),
     [
@@ -45,6 +49,7 @@ def test_a_stage_that_failed_is_finished_by_the_next_run(done: Toy) -> None:
     assert done.run("00_corpora.n_items=3") == ["01_transcribe", "13_contrasts"]
 
 
+@pytest.mark.fault("one byte of a table or sound changed, then the file gone", "after a run")
 @pytest.mark.parametrize(
     ("damaged", "stage"),
     [
@@ -68,6 +73,7 @@ def test_damage_is_found_and_only_its_stage_runs_again(toy: Toy, damaged: str, s
     assert toy.status()[stage] == [f"output {damaged} is missing"]
 
 
+@pytest.mark.fault("a worker that dies of one item, three times", "in a stage")
 def test_a_worker_that_dies_costs_its_item_only(toy: Toy) -> None:
     toy.run("00_corpora.deadly=toy/r1", only="00")
     recordings = toy.open().read("recordings").set_index("recording_id")
@@ -80,6 +86,7 @@ def test_a_worker_that_dies_costs_its_item_only(toy: Toy) -> None:
     assert toy.open().read("recordings")["status"].tolist() == ["ok"] * 4
 
 
+@pytest.mark.fault("a scheduler that does not answer", "before a stage")
 def test_a_scheduler_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import distributed
 
@@ -115,6 +122,7 @@ def wait_for(path: Path, count: int, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.fault("kill -9 of the command", "in a stage")
 @pytest.mark.parametrize(("stage", "done"), [("00_corpora", 2), ("01_transcribe", 1)])
 def test_a_run_killed_in_a_stage_is_finished_by_the_next(toy: Toy, stage: str, done: int) -> None:
     slow = [f"{stage}.sleep_s=0.4", "00_corpora.n_items=6"]
@@ -135,6 +143,7 @@ def test_a_run_killed_in_a_stage_is_finished_by_the_next(toy: Toy, stage: str, d
     assert not list(run.root.rglob("*.part"))
 
 
+@pytest.mark.fault("two runs at once", "in a stage")
 def test_of_two_runs_on_one_folder_the_second_refuses(toy: Toy) -> None:
     command = aegis("run", str(toy.params), "-p", "00_corpora.sleep_s=1", toy=toy)
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
@@ -149,6 +158,97 @@ def test_of_two_runs_on_one_folder_the_second_refuses(toy: Toy) -> None:
     assert toy.run("00_corpora.sleep_s=1") == []
 
 
+@pytest.mark.fault("more memory asked for than there is", "in an item")
+def test_an_item_that_wants_too_much_memory_fails_alone(toy: Toy) -> None:
+    toy.run("00_corpora.greedy=toy/r2", only="00")
+    recordings = toy.open().read("recordings").set_index("recording_id")
+    assert recordings["status"].to_dict() == {
+        "toy/r0": "ok", "toy/r1": "ok", "toy/r2": "failed", "toy/r3": "ok",
+    }  # fmt: skip
+    assert recordings.loc["toy/r2", "reason"].startswith("unexpected: MemoryError at toy_work.py")
+
+
+@pytest.mark.fault("Ctrl-C", "in a stage")
+def test_after_ctrl_c_the_next_run_goes_on(toy: Toy) -> None:
+    slow = ["00_corpora.sleep_s=0.4", "00_corpora.n_items=6"]
+    options = [text for value in slow for text in ("-p", value)]
+    command = aegis("run", str(toy.params), *options, toy=toy)
+    items = toy.folder.parent / "runs" / "toy" / "secret" / "items" / "00_corpora"
+    with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as process:
+        wait_for(items, 2, process)
+        os.killpg(process.pid, signal.SIGINT)  # what a terminal does: all processes get it
+        _, said = process.communicate(timeout=120)
+    assert process.returncode in (1, 130)
+    assert b"Traceback" not in said
+    assert toy.run(*slow) == STAGES
+    receipt = receipts.read_receipt(toy.open(), "00_corpora")
+    assert receipt is not None and receipt["reused"] >= 2
+    assert toy.open().read("recordings")["status"].tolist() == ["ok"] * 6
+
+
+DAMAGED = {
+    "receipts/00_corpora.json": "00_corpora",
+    "notebooks/01_transcribe.ipynb": "01_transcribe",
+    "secret/tables/words.parquet": "01_transcribe",
+    "tables/claims.parquet": "13_contrasts",
+}
+
+
+@pytest.mark.fault("the second half of a file lost", "after a run")
+def test_truncated_files_are_made_anew(done: Toy) -> None:
+    run = done.open()
+    before = {name: (run.root / name).read_bytes() for name in DAMAGED}
+    for name, content in before.items():
+        (run.root / name).write_bytes(content[: len(content) // 2])
+    assert done.run() == STAGES
+    for name in ("secret/tables/words.parquet", "tables/claims.parquet"):
+        assert (run.root / name).read_bytes() == before[name]
+    assert not any(done.status().values())
+
+
+@pytest.mark.fault("one bit of every saved item changed", "after a run")
+def test_items_with_a_changed_bit_are_computed_anew(done: Toy) -> None:
+    run = done.open()
+    items = sorted((run.secret / "items").rglob("*.json"))
+    for n, path in enumerate(items):
+        content = bytearray(path.read_bytes())
+        content[(n * 37) % len(content)] ^= 4
+        path.write_bytes(bytes(content))
+    shutil.rmtree(run.root / "receipts")
+    before = tables_of(run)
+    assert done.run() == STAGES
+    for name, table in tables_of(run).items():
+        pd.testing.assert_frame_equal(table, before[name])
+    receipt = receipts.read_receipt(run, "00_corpora")
+    assert receipt is not None and receipt["reused"] == 0
+
+
+@pytest.mark.fault("a package changed in mid-study", "after a run")
+def test_an_upgraded_package_makes_every_stage_stale(
+    done: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = receipts.packages() | {"numpy": "99.0"}
+    monkeypatch.setattr(receipts, "packages", lambda: changed)
+    assert done.status() == {name: ["package numpy changed"] for name in STAGES}
+
+
+@pytest.mark.fault("the clock set back and forth", "in a stage")
+def test_a_jump_of_the_clock_changes_no_duration(
+    done: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AEGIS_NOTEBOOKS", str(done.folder / "notebooks"))
+    monkeypatch.delenv("AEGIS_SCHEDULER", raising=False)
+    real = time.time
+    opened = open_stage("13_contrasts", {"run_name": "toy"})
+    for jump in (-86_400.0, 86_400.0):
+        monkeypatch.setattr(time, "time", lambda jump=jump: real() + jump)
+        for name in opened.wiring.writes:
+            opened.write(name, opened.run.read(name))
+    opened.done()
+    receipt = receipts.read_receipt(done.open(), "13_contrasts")
+    assert receipt is not None and 0 <= receipt["wall_s"] < 600
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A runs folder on a disk of 64 KiB; needs the right to mount."""
@@ -161,6 +261,7 @@ def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
+@pytest.mark.fault("a full disk", "in a stage")
 def test_a_full_disk_is_said_plainly(small_disk: Path, toy: Toy) -> None:
     with pytest.raises(StageFailed, match=r"[Nn]o space left"):
         toy.run("00_corpora.n_items=40")

@@ -14,9 +14,11 @@ from aegis.tables import SCHEMAS, Run
 
 WORK = """
 import os
+import resource
 import time
 
 import numpy as np
+import psutil
 
 from aegis import engines
 from aegis.audio import read_wav, write_wav
@@ -30,6 +32,13 @@ def make_tone(item, settings, run):
         raise ValueError("a secret word")
     if item["id"] == settings.get("deadly"):
         os._exit(9)
+    if item["id"] == settings.get("greedy"):
+        most = psutil.Process().memory_info().vms + (1 << 26)
+        resource.setrlimit(resource.RLIMIT_AS, (most, -1))
+        try:
+            bytearray(1 << 40)
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
     if settings.get("engine_missing"):
         raise EngineUnavailable("no such engine; put it somewhere")
     with engines.engine_time():
@@ -69,6 +78,7 @@ n_items: int = 4  # tones to make
 silent: str | None = None  # recording that holds nothing
 odd: str | None = None  # recording that meets a fault
 deadly: str | None = None  # recording that kills the worker
+greedy: str | None = None  # recording that wants more memory than there is
 sleep_s: float = 0.0  # time that a tone takes
 folder: str = ""  # outside input
 
@@ -83,7 +93,7 @@ stage = open_stage("00_corpora", globals())
 
 # %%
 items = [{"id": f"toy/r{i}", "pitch": 100 + i, "cost": i} for i in range(n_items)]
-settings = {"silent": silent, "odd": odd, "deadly": deadly, "sleep_s": sleep_s}
+settings = {"silent": silent, "odd": odd, "deadly": deadly, "greedy": greedy, "sleep_s": sleep_s}
 results = stage.map(toy_work.make_tone, items, settings)
 values = [r.value or {} for r in results]
 

@@ -29,6 +29,7 @@ from aegis import engines
 from aegis.audio import write_bytes
 from aegis.engines import EngineInfo
 from aegis.errors import AegisError, EngineUnavailable, ManifestError, ReplyError
+from aegis.fields import repeated
 from aegis.tables import PROJECT
 
 OUTCOMES = ("valid", "truncated", "refused", "filtered", "malformed", "wrong_ids", "failed")
@@ -147,7 +148,7 @@ def _no_constant(name: str) -> None:
 
 
 def _check_ids(given: list[str], expected: Sequence[str]) -> None:
-    twice = sorted({i for i in given if given.count(i) > 1})
+    twice = repeated(given)
     missing, extra = sorted(set(expected) - set(given)), len(set(given) - set(expected))
     if twice or missing or extra:
         raise ReplyError(f"wrong_ids: {len(twice)} twice, missing {missing[:3]}, {extra} extra")

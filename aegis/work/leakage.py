@@ -31,6 +31,7 @@ from aegis.audio import SAMPLE_RATE_HZ, Signal, check_generated, read_wav
 from aegis.engines.conversion import describe_speaker
 from aegis.engines.systems import undo_world
 from aegis.errors import ItemError
+from aegis.fields import repeated
 from aegis.pieces import condition_name, join_pieces
 from aegis.segments import ORIGINAL, Segments
 from aegis.stats import Floats
@@ -122,7 +123,7 @@ def passage_items(
     for recording, own in gold_turns.groupby("recording_id"):
         if len(set(own["speaker"])) == 1:
             scripts[str(recording)] = "\n".join(own.sort_values("turn_index")["text"])
-    shared = {text for text in scripts.values() if list(scripts.values()).count(text) > 1}
+    shared = set(repeated(scripts.values()))
     by_recording = {item["recording_id"]: item for item in items}
     out = []
     for recording, script in scripts.items():

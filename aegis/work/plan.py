@@ -48,11 +48,13 @@ def plan_items(
     items = []
     by_turn = {key: frame.sort_values("word_index") for key, frame in words.groupby("turn_id")}
     usable = recordings[recordings["status"] == "ok"]
+    ordered = turns[turns["status"] == "ok"].sort_values(["recording_id", "turn_index"])
+    said: dict[str, list[Any]] = {}
+    for turn in ordered.itertuples():
+        said.setdefault(turn.recording_id, []).append(turn)
     for recording_id in sorted(usable["recording_id"]):
-        mine = turns[
-            (turns["recording_id"] == recording_id) & (turns["status"] == "ok")
-        ].sort_values("turn_index")
-        rows = [_turn_item(turn, by_turn.get(turn.turn_id)) for turn in mine.itertuples()]
+        mine = said.get(recording_id, [])
+        rows = [_turn_item(turn, by_turn.get(turn.turn_id)) for turn in mine]
         items.append({"id": recording_id, "turns": rows})
     return items
 
