@@ -261,6 +261,21 @@ def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
+@pytest.mark.fault("a disk that turns read-only", "between two stages")
+def test_a_read_only_disk_is_said_plainly(small_disk: Path, toy: Toy) -> None:
+    subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk)], check=True)
+    toy.run(only="00")
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    done = subprocess.run(
+        aegis("run", str(toy.params), toy=toy), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "ead-only file system" in done.stderr
+    assert "Traceback" not in done.stderr
+    subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
+    assert toy.run() == STAGES[1:]
+
+
 @pytest.mark.fault("a full disk", "in a stage")
 def test_a_full_disk_is_said_plainly(small_disk: Path, toy: Toy) -> None:
     with pytest.raises(StageFailed, match=r"[Nn]o space left"):

@@ -175,3 +175,9 @@ def test_every_listed_notebook_exists_as_source():
 def test_receipts_are_json_with_a_hash(run):
     receipt = json.loads((run.root / "receipts" / "00_corpora.json").read_text())
     assert len(receipt["notebook_sha256"]) == 64
+
+
+def test_the_page_of_faults_is_what_the_suite_wrote():
+    import fault_page
+
+    assert fault_page.PAGE.read_text(encoding="utf-8") == fault_page.page()

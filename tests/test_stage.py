@@ -19,7 +19,7 @@ from aegis.errors import EngineUnavailable, ParamError, RunLocked, StageFailed, 
 from aegis.tables import empty_table, open_run
 
 DEFAULTS: dict[str, Any] = {
-    "run_name": "toy", "n_items": 4, "silent": None, "odd": None, "deadly": None,
+    "run_name": "toy", "n_items": 4, "silent": None, "odd": None, "deadly": None, "greedy": None,
     "sleep_s": 0.0, "folder": "",
 }  # fmt: skip
 ITEMS = [{"id": f"toy/r{i}", "pitch": 100 + i} for i in range(3)]
