@@ -340,22 +340,22 @@ class SegmentationDiarizer:
     def _analyse(self, samples: Signal) -> _Local:
         size, step = (round(s * SAMPLE_RATE_HZ) for s in (self.window_s, self.step_s))
         n_windows = max(1, -(-(samples.size - size) // step) + 1)
-        padded = np.pad(samples, (0, max(0, (n_windows - 1) * step + size - samples.size)))
-        cuts = [padded[k * step : k * step + size] for k in range(n_windows)]
+        cuts = [samples[k * step : k * step + size] for k in range(n_windows)]
+        cuts[-1] = np.pad(cuts[-1], (0, size - cuts[-1].size))
         activations = self._segment(cuts)
         several = (activations > self.onset).sum(axis=2)
         overlapped = self._average(several) >= 1.5
         voiced = self._average((several > 0).astype(np.int64)) >= 0.5
         speech = self._speech(samples, voiced)
+        # The sound of a piece is let go as soon as it is embedded: there are thousands in hours.
         found = [
-            (k, slot, clean_s, piece)
+            (k, slot, clean_s, self._encoder.embed([piece]))
             for k in range(n_windows)
             if (several[k] >= 2).sum() * self._frame_s >= 0.25
             for slot, clean_s, piece in self._local_speakers(cuts[k], activations[k])
         ]
-        vectors = self._encoder.embed([piece for *_, piece in found])
         pieces = Pieces(
-            vectors,
+            np.concatenate([self._encoder.embed([]), *(vector for *_, vector in found)]),
             np.array([clean_s for _, _, clean_s, _ in found], dtype=np.float32),
             np.array([k for k, *_ in found], dtype=np.int64),
         )
