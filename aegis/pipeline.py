@@ -448,6 +448,8 @@ def execute_notebook(
             problem = _said(error)
         except RuntimeError as error:  # nbclient's DeadKernelError and start-up failures
             problem = f"the kernel died ({error})"
+        except ValueError as error:  # jupyter_client: another kernel took over a port
+            problem = f"the kernel's connection was disturbed ({type(error).__name__}), run again"
         except OSError as error:
             stop_when_full(error, run.root)
             raise
