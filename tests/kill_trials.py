@@ -151,10 +151,12 @@ def cluster_of(study: Study) -> Iterator[Cluster]:
         cluster.stop()
 
 
-def one_trial(study: Study, cluster: Cluster, seed: int, reference: Run) -> dict[str, object]:
+def one_trial(
+    study: Study, cluster: Cluster, seed: int, reference: Run, victims: tuple[str, ...] = VICTIMS
+) -> dict[str, object]:
     """Kill once, finish, compare."""
     rng = np.random.default_rng(seed)
-    victim = str(rng.choice(VICTIMS))
+    victim = str(rng.choice(victims))
     stage = str(rng.choice(list(study.stages)))
     wanted = int(rng.integers(1, study.stages[stage]))
     pause_s = float(rng.uniform(0.0, study.pause_s))
@@ -211,7 +213,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--params", type=Path, help="a profile with engines; default: the toy")
     parser.add_argument("--reference", type=Path, help="its undisturbed run")
+    parser.add_argument("--victims", default=",".join(VICTIMS), help="who may be killed")
     options = parser.parse_args()
+    victims = tuple(options.victims.split(","))
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -224,7 +228,7 @@ def main() -> int:
             if not options.params:
                 assert study.start("undisturbed", cluster.address).wait(timeout=1200) == 0
             for seed in range(options.seed, options.seed + options.trials):
-                rows.append(one_trial(study, cluster, seed, reference))
+                rows.append(one_trial(study, cluster, seed, reference, victims))
                 with options.out.open("w", newline="") as stream:
                     writer = csv.DictWriter(stream, COLUMNS)
                     writer.writeheader()
