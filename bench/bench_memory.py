@@ -64,6 +64,17 @@ def repeat(run: Run, hours: float, path: Path) -> None:
                 left -= len(samples)
 
 
+def describe(steps: dict[str, dict[str, float]], n_turns: int) -> str:
+    """What the steps mean, held against the aim of one GiB."""
+    total = steps["read"]["grew_mb"] + steps["diarize"]["grew_mb"]
+    verdict = "within" if total <= 1024 else "over"
+    return (
+        f"{n_turns} stretches of speech were found. Diarization has the samples of the read step"
+        f" in memory: above the loaded models a recording takes {total:.0f} MB at most, {verdict}"
+        " the aim of 1,024 MB. Recognition works in blocks of ten minutes."
+    )
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--run", default="demo")
@@ -79,13 +90,7 @@ def main(arguments: list[str]) -> int:
         diarizer = engines.load("diarizer", "pyannote-segmentation")
         diarizer.diarize(samples[: 20 * SAMPLE_RATE_HZ], 2)
         steps["diarize"], turns = watch.measure(lambda: diarizer.diarize(samples, 2))
-    held = steps["read"]["grew_mb"]
-    note = (
-        f"{len(turns)} stretches of speech were found. Diarization has the samples of the read"
-        " step in memory: above the loaded models a recording takes"
-        f" {held + steps['diarize']['grew_mb']:.0f} MB at most. Recognition works in blocks of"
-        " ten minutes."
-    )
+    note = describe(steps, len(turns))
     content = {"hours": options.hours, "steps": steps, "note": note}
     TARGET.parent.mkdir(exist_ok=True)
     TARGET.write_text(json.dumps(content, indent=1) + "\n", "utf-8")

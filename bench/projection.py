@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -79,12 +80,12 @@ multiplication.
             + [["all", f"{core.sum():.3f}", f"{core.sum() * HOURS / 8766:.1f}"]],
         )
     }
-{core.sum() * HOURS / 24 / 30:,.0f} cores finish in 30 days. The bottlenecks are
+{math.ceil(core.sum() * HOURS / 24 / 30)} cores finish in 30 days. The bottlenecks are
 {largest.index[0]} and {largest.index[1]}, {largest.iloc[:2].sum() / core.sum():.0%} of all: both
 grow with the number of conditions, since everything rendered is heard anew. Recognition and
 rendering are the work for graphics cards. How much faster a card is was not measured; a card that
 does the work of *k* cores takes the place of *k* cores, so for 30 days
-{core.sum() * HOURS / 24 / 30 / 50:,.0f} cards at *k* = 50.
+{math.ceil(core.sum() * HOURS / 24 / 30 / 50)} cards at *k* = 50.
 
 ## Storage
 

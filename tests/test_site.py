@@ -177,6 +177,14 @@ def test_receipts_are_json_with_a_hash(run):
     assert len(receipt["notebook_sha256"]) == 64
 
 
+def test_the_page_of_scale_is_what_was_measured(monkeypatch):
+    import importlib
+
+    monkeypatch.syspath_prepend(site.PROJECT / "bench")
+    projection = importlib.import_module("projection")
+    assert projection.PAGE.read_text(encoding="utf-8") == projection.page()
+
+
 def test_the_page_of_faults_is_what_the_suite_wrote():
     import fault_page
 
