@@ -3,8 +3,8 @@
     .venv/bin/python bench/bench_scale.py [--sizes 100,1000,10000] [--out FILE.json]
 
 Recordings are tones of 0.6 s and made-up turns. *ingest*: ids, decoding, writing, tables.
-*planning*: items, tables and their checks; detection itself is the same for each recording and
-is measured on 100. *assignment*: two profiles a recording against 500 units. *statistics*: a
+*planning*: items, tables and their checks, without the detector, whose cost a recording is that
+of `bench_detection`. *assignment*: two profiles a recording against 500 units. *statistics*: a
 paired contrast with its resamples. Prints processor seconds per recording and their ratio to the
 first size; a first round of 20 takes what is computed once.
 
