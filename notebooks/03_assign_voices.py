@@ -74,15 +74,16 @@ report.table(summary.round(3))
 #| fig-cap: Candidates of each profile, and the distance of the voice that it was given.
 #| fig-alt: Scatter of number of eligible units against assigned distance.
 report.style()
-plot = so.Plot(assignments, x="n_eligible", y="distance").add(so.Dot(alpha=0.6))
-plot = plot.label(x="eligible units", y="distance of the assigned voice")
-report.figure(assignments, lambda: plot)
+done = assignments[assignments["status"] == "ok"].astype({"distance": float})
+plot = so.Plot(done, x="n_eligible", y="distance", marker="pseudo_profile").add(so.Dot(alpha=0.6))
+plot = plot.scale(marker=so.Nominal())
+plot = plot.label(x="eligible units", y="distance of the assigned voice", marker="pseudo-profile")
+report.figure(done, lambda: plot)
 
 # %% [markdown]
 # ## What this shows
 
 # %%
-done = assignments[assignments["status"] == "ok"]
 report.say(
     f"{len(done)} of {len(assignments)} pseudo-profiles have a voice, at a median distance of"
     f" {done['distance'].median():.2f} from the speaker. How much the two thresholds decide is"
