@@ -55,6 +55,8 @@ def read_audio(path: Path) -> Recording:
         samples, rate = _read_with_ffmpeg(path)
     if samples.size == 0:
         raise AudioError("a header without samples")
+    if rate <= 0:
+        raise AudioError(f"a header of {rate} Hz")
     if not np.isfinite(samples).all():
         bad = int((~np.isfinite(samples)).sum())
         raise AudioError(f"{bad} samples are NaN or infinite")

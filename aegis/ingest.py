@@ -249,7 +249,11 @@ def _decode(source: Source, scratch: Any) -> Statistics:
     import soxr
 
     statistics = Statistics(source.n_channels)
-    resampler = soxr.ResampleStream(source.rate_hz, SAMPLE_RATE_HZ, source.n_channels)
+    try:
+        resampler = soxr.ResampleStream(source.rate_hz, SAMPLE_RATE_HZ, source.n_channels)
+    except ValueError as error:
+        shape = f"{source.rate_hz} Hz, {source.n_channels} channels"
+        raise AudioError(f"a header of {shape} cannot be resampled") from error
     n_decoded = 0
 
     def keep(block: Signal) -> None:

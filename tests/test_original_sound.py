@@ -90,7 +90,7 @@ def test_a_conversation_without_any_converted_turn_is_silent(tmp_path: Path) -> 
                 "n_edits": 1, "converted": {"status": "failed", "file": None, "n_samples": None},
                 "rendered": None}  # fmt: skip
         item = {"id": "x", "recording_id": "toy/a", "condition": condition, "layout": "mono",
-                "n_samples": SPEECH.size, "turns": [turn]}  # fmt: skip
+                "n_samples": SPEECH.size, "planned": True, "turns": [turn]}  # fmt: skip
         made = render.reconstruct(item, {"join_fade_s": 0.0}, run)
         assert not read_wav(run.root / made["file"]).any()
 
