@@ -29,7 +29,7 @@ import pandas as pd
 
 from aegis import receipts
 from aegis.audio import write_bytes
-from aegis.cluster import local_cluster
+from aegis.cluster import load_record, local_cluster
 from aegis.errors import ParamError, StageFailed
 from aegis.measures import read_measures
 from aegis.params import StudyParams, Value, parse_override, read_declarations
@@ -273,8 +273,8 @@ def computed_s(parent: Run, variant: Run) -> float:
     """Seconds that the variant's own items took, those of the parent left out."""
     known, total = _records(parent), 0.0
     for name, path in _records(variant).items():
-        if name not in known:
-            total += float(json.loads(path.read_text("utf-8"))["wall_s"])
+        record = None if name in known else load_record(path)
+        total += float(record["wall_s"]) if record else 0.0
     return total
 
 

@@ -144,7 +144,8 @@ def test_a_mixture_is_a_voice_between_its_parts() -> None:
     mixed = engine.speak("Bonjour.", "em_alex+ff_siwis", "fr")
     assert np.array_equal(mixed, engine.speak("Bonjour.", "ff_siwis+em_alex", "fr"))
     assert mixed.size != alone.size or not np.array_equal(mixed, alone)
-    named = engine.speak("Bonjour.", "fm_george", "fr")
-    assert np.array_equal(named, engine.speak("Bonjour.", "bm_george+ff_siwis", "fr"))
+    named = engine.speak("Bonjour.", "fm_daniel", "fr")
+    parts = "bm_daniel+bm_daniel+ff_siwis"
+    assert np.array_equal(named, engine.speak("Bonjour.", parts, "fr"))
     with pytest.raises(AudioError, match="no voice 'nobody'"):
         engine.speak("Bonjour.", "ff_siwis+nobody", "fr")
