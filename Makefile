@@ -29,12 +29,14 @@ test-engines: $(STAMP)  ## F5-TTS and NeMo in environments of their own, random 
 	@for name in f5 nemo; do test -e envs/$$name/bin/python || $(AEGIS) engine install $$name; done
 	@.venv/bin/python -m pytest -m environment tests/test_environments.py
 
-lint: $(STAMP)  ## Style, types, import layers, spelling
+lint: $(STAMP)  ## Style, types, layers, spelling, security; AUDIT=1 asks for advisories (network)
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 	@.venv/bin/codespell
+	@.venv/bin/bandit --quiet --recursive --configfile pyproject.toml aegis scripts bench
+	@test -z "$(AUDIT)" || .venv/bin/python scripts/audit.py
 
 bench: $(STAMP)  ## Speed and memory against the bare engines (JSON in bench/)
 	@.venv/bin/python bench/run.py

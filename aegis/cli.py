@@ -469,7 +469,8 @@ def lab(
         command.append("--allow-root")
     path = os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path}
-    raise typer.Exit(subprocess.call(command, cwd=PROJECT, env=environment))
+    status = subprocess.call(command, cwd=PROJECT, env=environment)  # nosec B603 # no shell
+    raise typer.Exit(status)
 
 
 def _parameters_of(run: str | None) -> dict[str, dict[str, Any]]:

@@ -36,7 +36,8 @@ _StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _u
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML mapping; a syntax error or a repeated key is a ManifestError with its line."""
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_StrictLoader)
+        text = path.read_text(encoding="utf-8")
+        content = yaml.load(text, Loader=_StrictLoader)  # nosec B506 # a SafeLoader
     except (OSError, ValueError, RecursionError, yaml.YAMLError, ManifestError) as error:
         raise ManifestError(f"{path.name}: {error}") from error
     if not isinstance(content, dict):

@@ -240,7 +240,8 @@ def _load(path: Path) -> dict[str, Any]:
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.yaml")])
         raise ParamError(f"{path}: no such parameter file{_did_you_mean(near)}")
     try:
-        content = yaml.load(path.read_text("utf-8"), Loader=_StrictLoader)  # a SafeLoader
+        text = path.read_text("utf-8")
+        content = yaml.load(text, Loader=_StrictLoader)  # nosec B506 # a SafeLoader
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ParamError(
             f"{path.name}: not valid YAML ({' '.join(str(error).split())})"

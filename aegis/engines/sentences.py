@@ -63,7 +63,7 @@ class TransformerSentences:
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MOST_PIECES[name])
-        model: Any = AutoModel.from_pretrained(folder, local_files_only=True)
+        model: Any = AutoModel.from_pretrained(folder, local_files_only=True)  # nosec B615 # a local folder
         self._model = model.eval().to(device)
         self.dimension = int(model.config.hidden_size)
 

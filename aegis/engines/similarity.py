@@ -52,8 +52,8 @@ class Clap:
         self._torch, self._device = torch, device
         card = read_card("clap")
         self.info = EngineInfo("acoustic", "clap", card.revision, card.licence, device, False)
-        self._features = ClapFeatureExtractor.from_pretrained(folder, local_files_only=True)
-        model: Any = ClapModel.from_pretrained(folder, local_files_only=True)
+        self._features = ClapFeatureExtractor.from_pretrained(folder, local_files_only=True)  # nosec B615 # a local folder
+        model: Any = ClapModel.from_pretrained(folder, local_files_only=True)  # nosec B615 # a local folder
         self._model = model.eval().to(device)
         self.dimension = int(model.config.projection_dim)
 

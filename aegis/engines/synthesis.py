@@ -308,7 +308,7 @@ def _program(name: str, package: str | None = None) -> str:
 
 def _output(command: list[str], ok: tuple[int, ...] = (0,)) -> str:
     """Run a program without a shell; its failure is the item's failure."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)  # nosec B603 # no shell
     if done.returncode not in ok:
         raise AudioError(f"{Path(command[0]).name}: exit code {done.returncode}")
     return done.stdout + done.stderr

@@ -233,7 +233,7 @@ class Worker:
         offline = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
         log = os.environ.get("AEGIS_WORKER_LOG", os.devnull)
         with open(log, "ab") as errors:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # nosec B603 # no shell
                 [str(python), "-s", str(ENVS / "serve.py"), self.name],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -36,7 +36,7 @@ def load(options: dict[str, Any]) -> dict[str, Any]:
     spec = importlib.util.spec_from_file_location("hear_audio_utils", _front_end())
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    model = AutoModel.from_pretrained(options["folder"], local_files_only=True)
+    model = AutoModel.from_pretrained(options["folder"], local_files_only=True)  # nosec B615 # a local folder
     model = model.eval().to(options["device"])
     return {"torch": torch, "front": module.preprocess_audio, "model": model}
 

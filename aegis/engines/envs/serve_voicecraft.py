@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from checkpoint import load_checkpoint
 from serve import Refused, Unavailable
 from signatures import check_arguments
 
@@ -42,7 +43,7 @@ def load(options: dict[str, Any]) -> dict[str, Any]:
     if device == "cuda" and not torch.cuda.is_available():
         raise Unavailable("no CUDA device")
     module = importlib.import_module(SCRIPT)
-    kept = torch.load(options["checkpoint"], map_location="cpu")
+    kept = load_checkpoint(options["checkpoint"])
     model = module.voicecraft.VoiceCraft(kept["config"])
     model.load_state_dict(kept["model"])
     model.to(device).eval()
