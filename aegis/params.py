@@ -8,7 +8,8 @@ the same folder, of which only what differs is then written, and its run. Everyt
 checked before a kernel starts: papermill runs a misspelt parameter on defaults with exit
 code 0.
 
-Functions: :func:`read_declarations`, :func:`read_params`, :func:`check_value`.
+Functions: :func:`read_declarations`, :func:`read_params`, :func:`find_extensions`,
+:func:`check_value`.
 """
 
 from __future__ import annotations
@@ -233,6 +234,19 @@ def _extended(path: Path) -> tuple[dict[str, Any], str | None]:
         if isinstance(below[section], dict) and isinstance(content[section], dict):
             merged[section] = below[section] | content[section]
     return merged, Path(named).stem
+
+
+def find_extensions(path: Path) -> list[Path]:
+    """Profiles beside a profile that extend it, by name; broken files are none."""
+    found = []
+    for other in sorted(path.parent.glob("*.yaml")):
+        try:
+            content = _load(other)
+        except ParamError:
+            continue
+        if content.get("extends") == path.name:
+            found.append(other)
+    return found
 
 
 def _load(path: Path) -> dict[str, Any]:

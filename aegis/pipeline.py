@@ -30,7 +30,7 @@ from aegis.audio import write_bytes
 from aegis.cluster import local_cluster, stop_when_full
 from aegis.errors import ParamError, RunLocked, StageFailed, TableError
 from aegis.monitor import Monitor
-from aegis.params import StudyParams, Value, read_declarations, read_params
+from aegis.params import StudyParams, Value, find_extensions, read_declarations, read_params
 from aegis.tables import PROJECT, Run, open_run
 
 if TYPE_CHECKING:
@@ -252,18 +252,32 @@ def effective_parameters(
 
 
 def status(params: StudyParams, run: Run) -> dict[str, list[str]]:
-    """Stage -> why it must run (empty: up to date)."""
+    """Stage -> why it must run (empty: up to date).
+
+    A stage that is up to date under a profile that extends this one stays: what
+    experiments computed on top of a study is not undone by the study itself. An override
+    holds under both.
+    """
     notebooks = find_notebooks()
     return {
-        name: receipts.stale_reasons(
-            run,
-            name,
-            notebooks[name],
-            effective_parameters(params, name, notebooks[name], run),
-            STAGES[name].reads,
-        )
+        name: _stale_reasons(params, name, notebooks[name], run)
         for name in stage_order(params, notebooks)
     }
+
+
+def _stale_reasons(params: StudyParams, name: str, notebook: Path, run: Run) -> list[str]:
+    def reasons(values: Mapping[str, Value]) -> list[str]:
+        return receipts.stale_reasons(run, name, notebook, values, STAGES[name].reads)
+
+    values = effective_parameters(params, name, notebook, run)
+    found = reasons(values)
+    if not any(reason.startswith("parameter ") for reason in found):
+        return found
+    for path in find_extensions(params.path):
+        extended = effective_parameters(load_study(path, params.overrides), name, notebook, run)
+        if extended != values and not reasons(extended):
+            return []
+    return found
 
 
 @dataclass(frozen=True)
@@ -319,8 +333,7 @@ def run_study(
         address = scheduler
         for name in order:
             values = effective_parameters(params, name, notebooks[name], run)
-            reads = STAGES[name].reads
-            reasons = receipts.stale_reasons(run, name, notebooks[name], values, reads)
+            reasons = _stale_reasons(params, name, notebooks[name], run)
             if not reasons and not force:
                 monitor.say(f"{name}: up to date")
                 outcomes.append(_outcome(run, name, False, ()))

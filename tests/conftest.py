@@ -33,10 +33,11 @@ class Toy:
 
     folder: Path
     scheduler: str
+    profile: str = "toy.yaml"
 
     @property
     def params(self) -> Path:
-        return self.folder / "toy.yaml"
+        return self.folder / self.profile
 
     def run(self, *overrides: str, name: str = "toy", **options: object) -> list[str]:
         """Run what is stale; the stages that were executed."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -11,6 +12,7 @@ from toy_study import assert_same_tables
 
 from aegis import pipeline, receipts
 from aegis.errors import ParamError, TableError
+from aegis.params import find_extensions
 from aegis.receipts import RECEIPT
 from aegis.tables import SCHEMAS, Run
 
@@ -86,6 +88,23 @@ def test_only_what_depends_on_a_change_runs_again(done: Toy) -> None:
     assert toy.run("00_corpora.sleep_s=0.001", "00_corpora.n_items=3") == STAGES
     items = toy.open().secret / "items" / "00_corpora"
     assert len(list(items.glob("*.json"))) == 4 + 4
+
+
+def test_what_an_extending_profile_computed_stays(done: Toy) -> None:
+    more = done.folder / "more.yaml"
+    more.write_text("extends: toy.yaml\n01_transcribe:\n  sleep_s: 0.001\n")
+    (done.folder / "other.yaml").write_text("extends: none.yaml\n01_transcribe:\n  sleep_s: 9\n")
+    (done.folder / "broken.yaml").write_text("extends: [")
+    assert find_extensions(done.params) == [more]
+    extended = replace(done, profile="more.yaml")
+    assert extended.run() == ["01_transcribe"]
+    assert done.run() == [] and not any(done.status().values())
+    assert done.run("01_transcribe.sleep_s=0.002") == ["01_transcribe"]
+    assert extended.run() == ["01_transcribe"]
+    # What else is stale runs as the profile says, without the extension.
+    shutil.rmtree(done.open().root / "receipts")
+    assert done.run(only="01") == ["01_transcribe"]
+    assert extended.status()["01_transcribe"] == ["parameter sleep_s changed"]
 
 
 def test_stages_can_be_chosen(done: Toy) -> None:
