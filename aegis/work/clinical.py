@@ -1,7 +1,7 @@
 """Shared by the clinical stages: a stage's engine, turns by recording, rows as a table.
 
-Unit: one recording's turns in order. Functions: :func:`load_engine`, :func:`by_recording`,
-:func:`language_of`, :func:`frame`.
+Unit: one recording's turns in order. Functions: :func:`load_engine`, :func:`rows_by`,
+:func:`by_recording`, :func:`heard_turns`, :func:`language_of`, :func:`frame`.
 """
 
 from __future__ import annotations
@@ -40,11 +40,24 @@ def language_of(value: Any) -> str:
     return str(value) if value in LANGUAGES else "en"
 
 
+def rows_by(table: pd.DataFrame, column: str = "recording_id") -> dict[str, list[Item]]:
+    """Rows of a table by the value of one column, in the table's order."""
+    found: dict[str, list[Item]] = {}
+    for row in table.to_dict("records"):
+        found.setdefault(row[column], []).append(row)
+    return found
+
+
 def by_recording(turns: pd.DataFrame) -> dict[str, list[Item]]:
     """Rows of ``turns`` by recording, in order."""
-    found: dict[str, list[Item]] = {}
-    for row in turns.sort_values(["recording_id", "turn_index"]).to_dict("records"):
-        found.setdefault(row["recording_id"], []).append(row)
+    return rows_by(turns.sort_values(["recording_id", "turn_index"]))
+
+
+def heard_turns(turn_transcripts: pd.DataFrame) -> dict[tuple[str, str], dict[str, str]]:
+    """(recording, condition) -> turn -> its fresh words."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for row in turn_transcripts.to_dict("records"):
+        found.setdefault((row["recording_id"], row["condition"]), {})[row["turn_id"]] = row["text"]
     return found
 
 

@@ -20,7 +20,16 @@ from aegis import engines
 from aegis.engines.judging import ORDERS, Claim, Judge, JudgeCase, Judgement, Said
 from aegis.errors import ItemError
 from aegis.tables import Run, content_id
-from aegis.work.clinical import Item, Tables, by_recording, frame, language_of, load_engine
+from aegis.work.clinical import (
+    Item,
+    Tables,
+    by_recording,
+    frame,
+    heard_turns,
+    language_of,
+    load_engine,
+    rows_by,
+)
 
 ARMS = ("source_text", "original", "converted", "renderer_a", "renderer_b", "redacted")
 
@@ -31,11 +40,11 @@ def judge_items(tables: Tables, arms: Sequence[str] = ARMS) -> list[Item]:
     ``tables``: ``turns facts actions chronology turn_transcripts``.
     """
     said = by_recording(tables["turns"])
-    fresh = tables["turn_transcripts"]
-    heard: dict[tuple[str, str], dict[str, str]] = {}
-    for row in fresh.to_dict("records"):
-        heard.setdefault((row["recording_id"], row["condition"]), {})[row["turn_id"]] = row["text"]
-    claims = {name: _claims(tables, name) for name in said}
+    heard = heard_turns(tables["turn_transcripts"])
+    own = {name: rows_by(tables[name]) for name in ("facts", "actions", "chronology")}
+    claims = {
+        name: _claims({table: rows.get(name, []) for table, rows in own.items()}) for name in said
+    }
     items = []
     for name, turns in said.items():
         if not claims[name]:
@@ -58,24 +67,18 @@ def judge_items(tables: Tables, arms: Sequence[str] = ARMS) -> list[Item]:
     return items
 
 
-def _claims(tables: Tables, recording_id: str) -> dict[str, list[list[Any]]]:
-    """kind -> [id, text, evidence, turn index, answers a question]."""
-
-    def own(name: str) -> list[Item]:
-        table = tables[name]
-        rows: list[Item] = table[table["recording_id"] == recording_id].to_dict("records")
-        return rows
-
+def _claims(own: Mapping[str, Sequence[Item]]) -> dict[str, list[list[Any]]]:
+    """kind -> [id, text, evidence, turn index, answers a question], of one recording's rows."""
     facts = [
         [r["fact_id"], r["text"], *_where(r), bool(pd.notna(r["question_turn_id"]))]
-        for r in own("facts")
+        for r in own["facts"]
     ]
     actions = [
         [r["action_id"], f"{r['actor']}: {r['action']} ({r['state']})", *_where(r), None]
-        for r in own("actions")
+        for r in own["actions"]
     ]
     relations = [
-        (r["relation"], [r["relation_id"], _said(r), *_where(r), None]) for r in own("chronology")
+        (r["relation"], [r["relation_id"], _said(r), *_where(r), None]) for r in own["chronology"]
     ]
     final = [row for relation, row in relations if relation == "final_state"]
     order = [row for relation, row in relations if relation != "final_state"]

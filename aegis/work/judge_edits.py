@@ -7,7 +7,7 @@ Functions: :func:`edit_items`, :func:`judge_intentions`, :func:`edit_tables`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -17,7 +17,7 @@ from aegis import engines
 from aegis.contrasts import RENDERERS
 from aegis.engines.judging import ORDERS, EditCase, EditVerdict, Judge
 from aegis.tables import Run
-from aegis.work.clinical import Item, Tables, frame, language_of, load_engine
+from aegis.work.clinical import Item, Tables, frame, language_of, load_engine, rows_by
 from aegis.work.relisten import replace_span
 
 
@@ -26,7 +26,8 @@ def edit_items(tables: Tables) -> list[Item]:
 
     ``tables``: ``turns edits transcripts``.
     """
-    turns = {row["turn_id"]: row for row in tables["turns"].to_dict("records")}
+    said = rows_by(tables["turns"])
+    turns = {row["turn_id"]: row for rows in said.values() for row in rows}
     focused = tables["transcripts"]
     focused = focused[(focused["kind"] == "focused") & (focused["status"] == "ok")]
     heard = {(r["item_id"], r["condition"]): r["text"] for r in focused.to_dict("records")}
@@ -46,7 +47,7 @@ def edit_items(tables: Tables) -> list[Item]:
                     "original": edit["original"], "replacement": edit["replacement"],
                     "start_s": _since(edit["start_s"], turn["start_s"]),
                     "end_s": _since(edit["end_s"], turn["start_s"]),
-                    "elsewhere": _elsewhere(edit, turns),
+                    "elsewhere": _elsewhere(edit, said[edit["recording_id"]]),
                 }
             )  # fmt: skip
     return [
@@ -59,13 +60,12 @@ def _since(time_s: Any, start_s: float) -> float | None:
     return None if pd.isna(time_s) else round(float(time_s) - float(start_s), 3)
 
 
-def _elsewhere(edit: Item, turns: Mapping[str, Item], most: int = 5) -> list[str]:
+def _elsewhere(edit: Item, turns: Sequence[Item], most: int = 5) -> list[str]:
     """Other turns of the conversation that hold the original: global candidates."""
     found = [
         row["text"]
-        for row in turns.values()
-        if row["recording_id"] == edit["recording_id"]
-        and row["turn_id"] != edit["turn_id"]
+        for row in turns
+        if row["turn_id"] != edit["turn_id"]
         and edit["original"].casefold() in row["text"].casefold()
     ]
     return found[:most]
@@ -99,13 +99,14 @@ def edit_tables(
         for row in result.value["verdicts"]:
             made.setdefault((row["id"], item["condition"]), []).append(row)
     focused = tables["lexical_matches"]
-    focused = focused[focused["scope"] == "focused"].set_index(["intention_id", "condition"])
+    focused = focused[focused["scope"] == "focused"]
+    matches = {(r["intention_id"], r["condition"]): r for r in focused.to_dict("records")}
     verdicts: list[Item] = []
     evidence: list[Item] = []
     for edit in tables["edits"].to_dict("records"):
         for renderer in RENDERERS:
             place = (edit["intention_id"], renderer)
-            match = focused.loc[place]
+            match = matches[place]
             planned = bool(match["planned_text_holds_original"])
             reason = lost.get(place) or (
                 match["reason"] if pd.notna(match["reason"]) else "not heard"

@@ -12,7 +12,7 @@ Functions: :func:`note_items`, :func:`write_note`, :func:`note_table`, :func:`pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from aegis.engines.judging import Claim, Judge, Said
 from aegis.engines.notes import NoteCase, NoteWriter, judge_notes
 from aegis.statements import read_sentences
 from aegis.tables import Run, content_id
-from aegis.work.clinical import Item, Tables, frame, load_engine
+from aegis.work.clinical import Item, Tables, frame, heard_turns, load_engine, rows_by
 from aegis.work.judge import judge_items
 
 NOTE_ARMS = ("source_text", "converted", "renderer_a", "renderer_b")
@@ -228,6 +228,9 @@ def acoustic_table(tables: Tables, items: Sequence[Item], results: Sequence[Any]
         )  # fmt: skip
 
     lengths = tables["recordings"].set_index("recording_id")["duration_s"].to_dict()
+    shifts = _largest_shifts(tables["timeline"])
+    said = rows_by(tables["turns"])
+    fresh = heard_turns(tables["turn_transcripts"])
     for row in tables["reconstructions"].to_dict("records"):
         place = (row["recording_id"], row["condition"])
         made = row["status"] == "ok"
@@ -236,8 +239,8 @@ def acoustic_table(tables: Tables, items: Sequence[Item], results: Sequence[Any]
         add(place, "duration ratio", ratio, "ratio", why)
         inserted = float(row["inserted_s"]) if made and pd.notna(row["inserted_s"]) else None
         add(place, "inserted speech", inserted, "s", why)
-        add(place, "largest start shift", _largest_shift(tables["timeline"], place), "s", why)
-        for measure, value in _kept_events(tables, place).items():
+        add(place, "largest start shift", shifts.get(place), "s", why)
+        for measure, value in _kept_events(said.get(place[0], []), fresh.get(place, {})).items():
             add(place, measure, value, "share", "nothing of the kind in the source")
     for item, result in zip(items, results, strict=True):
         place = (item["recording_id"], item["condition"])
@@ -257,25 +260,23 @@ def acoustic_table(tables: Tables, items: Sequence[Item], results: Sequence[Any]
     return frame("acoustics", rows)
 
 
-def _largest_shift(timeline: pd.DataFrame, place: tuple[str, str]) -> float | None:
-    own = timeline[(timeline["recording_id"] == place[0]) & (timeline["condition"] == place[1])]
-    own = own[own["kind"] == "turn"]
-    if own.empty:
-        return None
-    shift = (own["out_start"].astype(float) - own["source_start"].astype(float)).abs()
-    return float(shift.max()) / SAMPLE_RATE_HZ
+def _largest_shifts(timeline: pd.DataFrame) -> dict[tuple[str, str], float]:
+    """(recording, condition) -> how far a turn's start moved at most, in seconds."""
+    turns = timeline[timeline["kind"] == "turn"]
+    shift = (turns["out_start"].astype(float) - turns["source_start"].astype(float)).abs()
+    largest = shift.groupby([turns["recording_id"], turns["condition"]]).max() / SAMPLE_RATE_HZ
+    found: dict[tuple[str, str], float] = largest.to_dict()
+    return found
 
 
-def _kept_events(tables: Tables, place: tuple[str, str]) -> dict[str, float | None]:
-    """Share of the source's numbers, drug names and negated things that a turn still says."""
-    turns = tables["turns"]
-    own = turns[turns["recording_id"] == place[0]]
-    fresh = tables["turn_transcripts"]
-    fresh = fresh[(fresh["recording_id"] == place[0]) & (fresh["condition"] == place[1])]
-    heard = fresh.set_index("turn_id")["text"].to_dict()
+def _kept_events(turns: Sequence[Item], heard: Mapping[str, str]) -> dict[str, float | None]:
+    """Share of the source's numbers, drug names and negated things that a turn still says.
+
+    ``heard``: turn -> its fresh transcript in one condition.
+    """
     hit = dict.fromkeys([*_EVENTS, "negations kept"], 0)
     total = dict(hit)
-    for row in own.to_dict("records"):
+    for row in turns:
         if row["turn_id"] not in heard:
             continue
         language = row["language"] if row["language"] in ("en", "fr") else "en"

@@ -63,10 +63,13 @@ def build_requests(tables: Mapping[str, pd.DataFrame]) -> tuple[list[Item], pd.D
     items: dict[str, Item] = {}
     asked: Rows = []
     edits = _records(tables["edits"].sort_values(["recording_id", "turn_id", "char_start"]))
-    planned = [edit for edit in edits if edit["status"] == "ok"]
+    planned: dict[str, Rows] = {}
+    for edit in edits:
+        if edit["status"] == "ok":
+            planned.setdefault(edit["turn_id"], []).append(edit)
     wanted = [(edit, "intention", edit["intention_id"], [edit]) for edit in edits]
     for region in _records(tables["regions"]):
-        inside = [edit for edit in planned if edit["turn_id"] == region["turn_id"]]
+        inside = planned.get(region["turn_id"], [])
         wanted.append((region, "region", region["region_id"], inside))
     for row, kind, item_id, inside in wanted:
         entry = {
