@@ -190,8 +190,8 @@ def _fact(
         future,
         _certainty(words, tokens, language),
         _actor(tokens, role, future),
-        role,
         _modifiers(tokens),
+        role,
         asked[0] if asked is not None and answers else None,
     )
 

@@ -10,12 +10,12 @@ Functions: :func:`parse_fact`, :func:`parse_action`, :func:`parse_relation`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from aegis.errors import ManifestError
 from aegis.fields import check_known, check_needed, check_texts, one_of
-from aegis.inventory import Action, Relation
+from aegis.inventory import Action, Relation, Statement
 
 ROLES = ("clinician", "nurse", "patient", "relative", "pharmacist", "receptionist", "reader")
 IMPORTANCE = ("critical", "major", "minor")
@@ -27,18 +27,9 @@ RELATIONS = ("before", "after", "during", "revises", "final_state")
 
 
 @dataclass(frozen=True)
-class GoldFact:
-    """One checkable clinical statement with literal evidence in its turn."""
+class GoldFact(Statement):
+    """A statement of a script, with the name of the action that it is about."""
 
-    turn_index: int
-    text: str
-    evidence: str
-    importance: str
-    polarity: str
-    temporality: str
-    certainty: str
-    actor: str
-    modifiers: dict[str, str] = field(default_factory=dict)
     action: str | None = None
     question_turn: int | None = None
     """The turn that asked, where the evidence is an answer that means nothing alone."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from aegis.tables import content_id
@@ -28,8 +28,8 @@ class SourceTurn:
 
 
 @dataclass(frozen=True)
-class Fact:
-    """One fact; ``question`` is the turn index of the question that it answers."""
+class Statement:
+    """One checkable clinical statement with literal evidence in its turn."""
 
     turn_index: int
     text: str
@@ -39,8 +39,14 @@ class Fact:
     temporality: str
     certainty: str
     actor: str
+    modifiers: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Fact(Statement):
+    """An extracted statement; ``question`` is the turn index of the question that it answers."""
+
     role: str
-    modifiers: dict[str, str] = field(default_factory=dict)
     question: int | None = None
     action: int | None = None
 

@@ -98,7 +98,7 @@ def _inventory(found: dict[str, list[dict[str, Any]]]) -> Inventory:
     facts = tuple(
         Fact(
             e["turn"], e["fact"], e["evidence"], e["importance"], e["polarity"], e["temporality"],
-            e["certainty"], e["actor"], "unknown", {m["name"]: m["value"] for m in e["modifiers"]},
+            e["certainty"], e["actor"], {m["name"]: m["value"] for m in e["modifiers"]}, "unknown",
             e["question_turn"],
         )
         for e in found["facts"]
