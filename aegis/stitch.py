@@ -26,7 +26,6 @@ import numpy as np
 from aegis.audio import PCM16_STEP, Signal
 from aegis.errors import ItemError
 
-CONCATENATED = "concatenated"
 MIXED = "mixed"
 
 
@@ -328,17 +327,6 @@ def replay_steps(
     if not again.size:
         return 0.0
     return float(np.abs(again.astype(np.float64) - saved).max() / PCM16_STEP)
-
-
-def out_interval(segment: Segment, start: int, end: int) -> tuple[int, int]:
-    """Where source samples ``[start, end)`` of a segment lie in the output (linear inside it)."""
-    span = segment.source_end - segment.source_start
-    if span == 0:
-        return segment.out_start, segment.out_end
-    scale = (segment.out_end - segment.out_start) / span
-    first = segment.out_start + round((start - segment.source_start) * scale)
-    last = segment.out_start + round((end - segment.source_start) * scale)
-    return max(first, segment.out_start), min(last, segment.out_end)
 
 
 def check_segments(segments: Sequence[Segment], n_samples: int) -> None:

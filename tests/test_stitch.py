@@ -16,7 +16,6 @@ from aegis.stitch import (
     check_segments,
     choose_sound,
     count_segments,
-    out_interval,
     plan_segments,
     replay_steps,
 )
@@ -230,9 +229,3 @@ def test_faded_joins_move_no_sample() -> None:
     assert faded[0] == 0.0 and faded[399] == pytest.approx(0.0, abs=1e-6)
     # A fade is at most half of its segment: 5 of the 10 samples.
     assert faded[405] == pytest.approx(1.0) and faded[200] == 1.0
-
-
-def test_out_interval_is_linear_inside_a_segment() -> None:
-    row = Segment("turn", "rendered", 0, 100, 200, 1000, 1300, "a", "r/S1", "a.wav", 0)
-    assert out_interval(row, 150, 180) == (1150, 1240)
-    assert out_interval(row, 50, 300) == (1000, 1300)
