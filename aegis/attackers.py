@@ -38,7 +38,6 @@ from aegis.segments import ORIGINAL, Segments, normalise_rows
 from aegis.stats import Floats
 
 LEARNERS = ("lda", "plda", "head", "inverse")
-LEVELS = ("ignorant", "lazy_informed", "semi_informed")
 MIN_TRAIN_SPEAKERS = 4
 
 Map = Callable[[Floats], Floats]

@@ -69,15 +69,6 @@ def attribute_privacy(mean_aucs: Sequence[float]) -> float:
     return float(1.0 - excess.mean()) if excess.size else float("nan")
 
 
-def hard_attribute_privacy(
-    balanced_accuracies: Sequence[float], n_classes: Sequence[int]
-) -> float:
-    """``P_attr`` where the attacker gives classes only: balanced accuracy above chance."""
-    chance = 1.0 / np.asarray(n_classes, dtype=float)
-    excess = (np.asarray(balanced_accuracies, dtype=float) - chance) / (1.0 - chance)
-    return float(1.0 - np.maximum(0.0, excess).mean())
-
-
 def association(labels: Sequence[str], predictions: Sequence[str], n_classes: int) -> float:
     """Mutual information of truth and prediction over ``log n_classes`` (NIST eq. 3), in [0, 1].
 
@@ -127,25 +118,6 @@ Search = Callable[[Floats, Floats, int], NDArray[np.int64]]
 def exact_search(gallery: Floats, probes: Floats, k: int) -> NDArray[np.int64]:
     """Indices of the ``k`` nearest gallery rows by inner product, ties by index."""
     return np.argsort(-(probes @ gallery.T), axis=1, kind="stable")[:, :k]
-
-
-def match_ranks(
-    gallery: Floats,
-    gallery_speakers: Sequence[str],
-    probes: Floats,
-    probe_speakers: Sequence[str],
-    k: int,
-    search: Search = exact_search,
-) -> NDArray[np.int64]:
-    """Rank (from 1) of the first gallery row of the probe's speaker; ``k + 1`` if beyond ``k``."""
-    nearest = search(gallery, probes, k)
-    hits = np.asarray(gallery_speakers)[nearest] == np.asarray(probe_speakers)[:, None]
-    return np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, k + 1)
-
-
-def cmc(ranks: NDArray[np.int64], at: Sequence[int] = (1, 5, 10, 20)) -> dict[int, float]:
-    """Cumulative match characteristic (NIST eq. 5): share of probes ranked ``k`` or better."""
-    return {k: float((ranks <= k).mean()) for k in at}
 
 
 def chance_cmc(n_relevant: int, n_gallery: int, k: int) -> float:

@@ -85,6 +85,27 @@ def test_mean_rates_by_hand():
     assert row["half_width"] == pytest.approx(0.1)
 
 
+def test_ranks_of_a_search_by_hand():
+    table = pd.DataFrame(
+        [
+            (f"{who}{n}", who, system)
+            for system in ("original", "weak")
+            for who in "abc"
+            for n in (1, 2)
+        ],
+        columns=["source", "speaker", "system"],
+    )
+    table["pseudo_profile"] = (table["system"] == "weak").astype(int)
+    own = np.repeat(np.eye(3), 2, axis=0)
+    # Second sources are sought among first originals: a is found at once, b second, c third.
+    moved = own.copy()
+    moved[[3, 5]] = [1.0, 0.5, 0.0], [0.9, 1.0, 0.8]
+    segments = Segments.build(table, {"simulated": np.concatenate([own, moved])})
+    found = dimensions.search_identities(segments, "weak", 1, "simulated", 0, at=(1, 2, 3))
+    assert found["value"].tolist() == pytest.approx([1 / 3, 2 / 3, 1.0])
+    assert set(found["n_gallery"]) == set(found["n_probes"]) == {3}
+
+
 def test_search_falls_with_strength_and_meets_chance(made):
     rows = {
         system: dimensions.search_identities(made, system, 1, "simulated", 0).set_index("k")
