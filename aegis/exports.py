@@ -42,6 +42,11 @@ class OutRecording:
     sound: str
     turns: tuple[OutTurn, ...]
 
+    @property
+    def file_name(self) -> str:
+        """The recording's name without its slash, as its own file is called (no ending)."""
+        return self.name.replace("/", "_")
+
 
 def export_turns(
     run: Run, format: str, folder: Path, condition: str = "original", secret: bool = False
@@ -66,7 +71,7 @@ def export_turns(
         return _write_lhotse(recordings, folder)
     for recording in recordings:
         ending, text = FORMATS[format]
-        path = folder / f"{recording.name.replace('/', '_')}{ending}"
+        path = folder / f"{recording.file_name}{ending}"
         write_bytes(path, text(recording).encode("utf-8"))
         written.append(path)
     return written
@@ -126,9 +131,9 @@ def _durations(run: Run, condition: str) -> dict[str, float]:
 
 def rttm(recording: OutRecording) -> str:
     """NIST RTTM, one SPEAKER line a turn."""
-    name = recording.name.replace("/", "_")
     return "".join(
-        f"SPEAKER {name} {turn.channel + 1} {turn.start_s:.3f} {turn.end_s - turn.start_s:.3f}"
+        f"SPEAKER {recording.file_name} {turn.channel + 1}"
+        f" {turn.start_s:.3f} {turn.end_s - turn.start_s:.3f}"
         f" <NA> <NA> {turn.speaker} <NA> <NA>\n"
         for turn in recording.turns
     )
@@ -136,9 +141,9 @@ def rttm(recording: OutRecording) -> str:
 
 def stm(recording: OutRecording) -> str:
     """NIST STM: file, channel, speaker, start, end, words."""
-    name = recording.name.replace("/", "_")
     return "".join(
-        f"{name} {turn.channel + 1} {turn.speaker} {turn.start_s:.3f} {turn.end_s:.3f}"
+        f"{recording.file_name} {turn.channel + 1} {turn.speaker}"
+        f" {turn.start_s:.3f} {turn.end_s:.3f}"
         f" <o,{turn.language}> {turn.text}\n"
         for turn in recording.turns
     )
