@@ -297,13 +297,11 @@ def _in_pieces(entity: Entity, draws: Surrogates) -> Replacement:
 def _person(entity: Entity, draws: Surrogates) -> Replacement:
     given = [w for w, p in entity.parts.items() if p == "first"]
     family = [w for w, p in entity.parts.items() if p == "last"]
-    spelled_only = all(_is_spelled(m.text) for m in entity.mentions)
     first = (draws.first_name(entity.gender, given[0]) if given else "") or ""
     last = (draws.last_name(family[0]) if family else "") or ""
     if (given and not first) or (family and not last) or not (given or family):
         return Replacement(None, reason="no free name left")
     text = f"{first} {last}".strip()
-    del spelled_only
     return Replacement(like_case(text, entity.original), first, last)
 
 

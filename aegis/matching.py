@@ -106,13 +106,16 @@ def find_surface(surface: str, text: str, planned: str, language: str) -> Found:
     if not wanted or not tokens:
         return Found("none")
     place = _token_run(wanted.split(), tokens)
+    if place is None and "." in wanted and "@" not in wanted:
+        # "uploaded at example.org" reads as an address; the site in it was said.
+        place = _token_run([wanted], [token.rpartition("@")[2] for token in tokens])
     if place is not None:
         return Found("exact", wanted, *place)
     if heard(surface, text, language) or _same_date(wanted, tokens):
         return Found("exact", wanted, 0, len(tokens))
     if any(c.isdigit() for c in wanted):
         return _near_digits(wanted, tokens, planned, language)
-    return _near_words(wanted, tokens, canonical(planned, language).split())
+    return _near_words(wanted, tokens, canonical(planned, language).split(), language)
 
 
 def _token_run(wanted: Sequence[str], tokens: Sequence[str]) -> tuple[int, int] | None:
@@ -143,10 +146,12 @@ def _near_digits(wanted: str, tokens: Sequence[str], planned: str, language: str
     return Found("none")
 
 
-def _near_words(wanted: str, tokens: Sequence[str], planned: Sequence[str]) -> Found:
+def _near_words(
+    wanted: str, tokens: Sequence[str], planned: Sequence[str], language: str
+) -> Found:
     """The closest run of words of about the same length, judged by sound and letters."""
     explained = _explained(tokens, planned)
-    target, key = letters(wanted), sound_key(wanted)
+    target, key = letters(wanted), sound_key(wanted, language)
     n = len(wanted.split())
     best, found = 0.0, Found("none")
     for size in range(max(1, n - 1), n + 2):
@@ -156,7 +161,7 @@ def _near_words(wanted: str, tokens: Sequence[str], planned: Sequence[str]) -> F
             window = " ".join(tokens[i : i + size])
             spelled = letters(window)
             matcher = SequenceMatcher(None, target, spelled, autojunk=False)
-            same_sound = sound_key(window) == key and len(target) >= VARIANT_LETTERS
+            same_sound = sound_key(window, language) == key and len(target) >= VARIANT_LETTERS
             if not spelled or (matcher.quick_ratio() < NEAR_SIMILARITY and not same_sound):
                 continue
             similarity = matcher.ratio()
@@ -202,11 +207,17 @@ _SOUNDS = (
 )  # fmt: skip
 
 
-def sound_key(text: str) -> str:
+_SILENT_ENDS_FR = re.compile(r"(?<=\w\w)[dpstxz]+(?!\w)", re.I)
+
+
+def sound_key(text: str, language: str = "en") -> str:
     """Consonants of a name as they sound, roughly: ``Webber`` and ``Weber`` give ``vbr``.
 
-    A first vowel counts as ``a``; other vowels and doubled consonants do not count.
+    A first vowel counts as ``a``; other vowels and doubled consonants do not count, nor, in
+    French, do consonants that are silent at the end of a word: ``Dumont`` is ``Dumon``.
     """
+    if language == "fr":
+        text = _SILENT_ENDS_FR.sub("", text)
     spelled = letters(text)
     for pattern, sound in _SOUNDS:
         spelled = re.sub(pattern, sound, spelled)

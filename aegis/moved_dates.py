@@ -1,7 +1,9 @@
 """Dates moved by days, each in the form in which it was said or written.
 
 Unit: one date. "third of May nineteen sixty two", "03/05/1962" and "3rd May" keep order,
-marks, ordinals and the way the year is said; only day, month and year change.
+marks, ordinals and the way the year is said; only day, month and year change. In a range
+("the fifth to the ninth of October") both days move alike; a day whose month is not said
+moves round a month of 28 days.
 
 Functions: :func:`moved_date`, :func:`hyphen_like`.
 """
@@ -10,9 +12,15 @@ from __future__ import annotations
 
 import datetime
 import re
+from functools import lru_cache
 
 from aegis.canonical import MONTH_NAMES, canonical, months, plain
 from aegis.numbers import speakable
+
+_TO = {
+    "en": r"\s+(?:to|until|till|and|or|through)\s+(?:the\s+)?",
+    "fr": r"\s+(?:au|et le|ou le|et(?=\s+\d))\s+",  # not the "et" of "vingt et un"
+}
 
 
 def hyphen_like(said: str, original: str) -> str:
@@ -25,7 +33,11 @@ def moved_date(original: str, language: str, days: int) -> str | None:
     value = canonical(original, language)
     match = re.search(r"(\d{4}|xx)-(\d{2})(?:-(\d{2}))?", value)
     if not match:
-        return _moved_month(original, language, days)
+        moved = _moved_month(original, language, days)
+        return moved or _moved_day(original, language, days)
+    between = re.search(_TO[language], original, re.I)
+    if between and match[3]:
+        return _moved_range(original, between, language, days)
     year = 2001 if match[1] == "xx" else int(match[1])
     try:
         before = datetime.date(year, int(match[2]), int(match[3] or 15))
@@ -47,6 +59,69 @@ def _moved_month(original: str, language: str, days: int) -> str | None:
     if len(word) == 3 and language == "en":
         new = new[:3]
     return new.capitalize() if original[:1].isupper() else new
+
+
+def _moved_range(original: str, between: re.Match[str], language: str, days: int) -> str | None:
+    """``5 au 9 octobre``: the first day moves with the last; its month is said if it differs."""
+    first = _day_said(original[: between.start()], language)
+    last = moved_date(original[between.end() :], language, days)
+    end = re.search(r"(\d{4}|xx)-(\d{2})-(\d{2})", canonical(original[between.end() :], language))
+    if first is None or last is None or end is None:
+        return None
+    year, month = 2001 if end[1] == "xx" else int(end[1]), int(end[2])
+    if first > int(end[3]):  # "the 28th to the 3rd of May" began in April
+        year, month = (year, month - 1) if month > 1 else (year - 1, 12)
+    try:
+        after = datetime.date(year, month, first) + datetime.timedelta(days=days)
+    except ValueError:
+        return None
+    lead = _day_like(original[: between.start()], first, after.day, language)
+    moved_end = re.search(r"-(\d{2})-\d{2}", canonical(last, language))
+    if moved_end and int(moved_end[1]) != after.month:
+        name = MONTH_NAMES[language].split()[after.month - 1]
+        lead += f" of {name.capitalize()}" if language == "en" else f" {name}"
+    return lead + between.group() + last
+
+
+def _moved_day(original: str, language: str, days: int) -> str | None:
+    """``Friday the 5th``, ``the third of the tenth``: days without the name of a month."""
+    of = re.search(r"\s+of\s+the\s+", original)
+    lead, tail = (original[: of.start()], original[of.end() :]) if of else (original, "")
+    day, month = _day_said(lead, language), _day_said(tail, language)
+    if day is None:
+        return None
+    if of is None or month is None:
+        return _day_like(original, day, (day - 1 + days) % 28 + 1, language)
+    if month > 12:
+        return None
+    after = datetime.date(2001, month, min(day, 28)) + datetime.timedelta(days=days)
+    return (
+        _day_like(lead, day, after.day, language)
+        + of.group()
+        + _day_like(tail, month, after.month, language)
+    )
+
+
+@lru_cache(maxsize=2)
+def _day_words(language: str) -> dict[str, int]:
+    """Every word for a day of a month in a language: ``fifth``, ``twenty-first``, ``cinq``."""
+    found = {"premier": 1} if language == "fr" else {}
+    for day in range(1, 32):
+        found[speakable(str(day), None, language).replace("-", " ")] = day
+        if language == "en":
+            ordinal = speakable(f"{day} of May", "DATE", language).removesuffix(" of May")
+            found[ordinal.replace("-", " ")] = day
+    return found
+
+
+def _day_said(text: str, language: str) -> int | None:
+    """The day that a text without a month ends in; None where it ends in none."""
+    digits = re.search(r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er)?\s*$", text, re.I)
+    if digits:
+        return int(digits[1]) if 1 <= int(digits[1]) <= 31 else None
+    said = plain(text).replace("-", " ").split()
+    known = _day_words(language)
+    return next((known[w] for n in (3, 2, 1) if (w := " ".join(said[-n:])) in known), None)
 
 
 def _rewritten(

@@ -131,21 +131,23 @@ def dates_found(views: Sequence[View], language: str) -> Iterator[Found]:
 
 
 def _ranges(view: View, language: str) -> Iterator[Found]:
-    """The first day of ``du 5 au 9 octobre``, ``from the fifth to the ninth of October``."""
+    """``du 5 au 9 octobre``, ``from the fifth to the ninth of October``: both days in one span."""
     p = _date_parts(language)
     day, month = p["day"], p["month"]
+    year = rf"(?:\s*,?\s*(?:of |in )?{p['year']})?(?!\w)"
     if language == "fr":
         pattern = (
-            rf"\b(?:du|entre le|le)\s+({day})\s+(?:au|et le|et|ou le)\s+{day}\s+{month}(?!\w)"
+            rf"\b(?:du|entre le|le)\s+({day})\s+(?:au|et le|ou le|et(?=\s+\d))"
+            rf"\s+{day}\s+{month}{year}"
         )
     else:
         nth = rf"(?:{ordinal_words()}|\d{{1,2}}(?:st|nd|rd|th))"
         pattern = (
             rf"\b(?:from|between|on)?\s*the\s+({nth})\s+(?:to|until|till|and|or|through)\s+(?:the\s+)?"
-            rf"{day}\s+(?:of\s+)?{month}(?!\w)"
+            rf"{day}\s+(?:of\s+)?{month}{year}"
         )
     for match in re.finditer(pattern, view.text, FLAGS):
-        yield Found(view.index, *match.span(1), "DATE", "date", 0.9)
+        yield Found(view.index, match.start(1), match.end(), "DATE", "date", 0.97)
 
 
 def _month_is_verb(view: View, match: re.Match[str], language: str) -> bool:

@@ -374,7 +374,11 @@ def numbers_found(views: Sequence[View], language: str) -> Iterator[Found]:
             found = _classify(view, run, runs, asked, last, views, language)
             if found:
                 last[view.speaker] = (view.index, found[0])
-                yield Found(view.index, run.start, run.end, found[0], found[1], found[2])
+                start = run.start
+                if found[0] == "SSN" and language == "fr":
+                    first = re.search(r"\b(?:une?)[\s,.]+$", view.text[:start], FLAGS)
+                    start = first.start() if first else start  # the sex digit, not an article
+                yield Found(view.index, start, run.end, found[0], found[1], found[2])
 
 
 def _classify(

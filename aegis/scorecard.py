@@ -204,13 +204,17 @@ def lexical_rows(matches: pd.DataFrame) -> list[Row]:
             rows.append(card_row(f"{endpoint}_{name}", found[endpoint], found["n"]))
         chosen = counts[best]
         rows.append(card_row(f"{endpoint}_better_renderer", chosen[endpoint], chosen["n"], best))
+    for name, found in counts.items():
+        note = "not counted: the planned text itself holds the original word elsewhere"
+        rows.append(card_row(f"retained_beyond_plan_{name}", found["unplanned"], found["n"], note))
     return rows
 
 
 def _lexical_counts(own: pd.DataFrame) -> dict[str, int]:
     counts = {name: int((own[column] == value).sum()) for name, (column, value) in LEXICAL.items()}
     uncertain = int((own["original_status"] == "uncertain").sum())
-    return {**counts, "uncertain": uncertain, "n": len(own)}
+    kept = (own["original_status"] == "retained") & ~own["planned_text_holds_original"]
+    return {**counts, "uncertain": uncertain, "unplanned": int(kept.sum()), "n": len(own)}
 
 
 def assignment_rows(assignments: pd.DataFrame, profiles: pd.DataFrame) -> list[Row]:

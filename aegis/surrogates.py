@@ -86,7 +86,7 @@ _FACILITIES = {
         "Riverside Lakeview Hillcrest Oakwood Fairview Greenfield Westbrook"
         " Northgate Parkside Woodland Brookside"
     ),
-    "fr": "Bellevue Beaulieu Montplaisir Beauregard Grandval Clairval Beauséjour Monplaisir",
+    "fr": "Bellevue Beaulieu Beauregard Grandval Clairval Beauséjour Monplaisir",
 }
 _SHIFTS = [d for d in range(-45, 46) if abs(d) > 5]
 
@@ -227,8 +227,23 @@ class Surrogates:
         """Digits and letters exchanged one for one; grouping, marks and spoken style kept."""
         written = re.search(r"\d", original) is not None
         if written:
-            return self._until_new(lambda: self._other_characters(original), original)
+            return self._until_new(lambda: self._other_written(original), original)
         return self._until_new(lambda: self._other_words(original), original)
+
+    def _other_written(self, original: str) -> str:
+        """Written digits, and number words among them (``Un 58 03``, ``oh 161``), exchanged."""
+        parts = re.split(r"(?<![\w-])([^\W\d_]{2,})(?![\w-])", original)
+        return "".join(
+            self._other_word(part) if k % 2 else self._other_characters(part)
+            for k, part in enumerate(parts)
+        )
+
+    def _other_word(self, word: str) -> str:
+        value = canonical(word, self.language)
+        if word.isupper() or not value.isdigit() or value == "0":
+            return self._other_characters(word)
+        other = self._random.randint(10 ** (len(value) - 1), 10 ** len(value) - 1)
+        return like_case(speakable(str(other), None, self.language), word)
 
     def _other_characters(self, original: str) -> str:
         out = []

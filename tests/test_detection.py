@@ -193,12 +193,17 @@ KINDS = {
     "both days of a range": (
         "fr",
         ["Elle était là du 3 au 8 juin."],
-        [(0, "DATE", "3"), (0, "DATE", "8 juin")],
+        [(0, "DATE", "3 au 8 juin")],
     ),
     "both days of an English range": (
         "en",
         ["I was away from the third to the ninth of June."],
-        [(0, "DATE", "third"), (0, "DATE", "ninth of June")],
+        [(0, "DATE", "third to the ninth of June")],
+    ),
+    "the sex digit of a French social security number": (
+        "fr",
+        ["Votre numéro de sécurité sociale ?", "Un 58 03 69 0 0 817."],
+        [(1, "SSN", "Un 58 03 69 0 0 817")],
     ),
     "a network address at the end of a sentence": (
         "en",

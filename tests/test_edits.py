@@ -261,3 +261,21 @@ def test_a_number_over_two_turns_is_one_entity_and_each_mention_gets_its_piece()
 def test_without_a_continuation_two_numbers_are_two_entities() -> None:
     mentions = located(PIECES, ("a", "PHONE", "0712-45", 0), ("b", "PHONE", "88-03", 0))
     assert len(build_inventory(mentions, PIECES, "d/a", "en")) == 2
+
+
+@pytest.mark.parametrize(
+    ("original", "language", "form"),
+    [
+        ("Un 58 03 69 0 0 817", "fr", r"[a-zé]+ \d\d \d\d \d\d 0 0 \d{3}"),
+        ("Two 45 six 12", "en", r"[a-z]+ \d\d [a-z]+ \d\d"),
+        ("oh 161 496", "en", r"oh \d{3} \d{3}"),
+        ("4 dash 7 dash AB", "en", r"\d dash \d dash [A-Z]{2}"),
+    ],
+)
+def test_a_number_word_among_digits_becomes_another(
+    original: str, language: str, form: str
+) -> None:
+    for seed in range(5):
+        new = Surrogates(seed, "r", language, [original]).number(original)
+        assert new is not None and re.fullmatch(form, new, re.I), new
+        assert canonical(new, language) != canonical(original, language)

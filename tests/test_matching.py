@@ -28,6 +28,13 @@ from aegis.matching import find_surface, match_intention, sound_key
         ("448123", "the number is 448 1", "en", "near"),
         ("448123", "the number is 99 17 02", "en", "none"),
         ("Webber", "", "en", "none"),
+        ("Sophie Dumont", "je suis la docteur sophidumon", "fr", "variant"),
+        ("Bonnet", "le docteur Robert Bonne, bonjour", "fr", "variant"),
+        ("Gauthier", "Madame Gauthienne", "fr", "near"),
+        ("Dumont", "docteur Dumas", "fr", "none"),
+        ("orange.example.com", "Uploaded at orange.example.com if that fails", "en", "exact"),
+        ("orange.example.com", "write to sam@orange.example.com", "en", "exact"),
+        ("sam@orange.example.com", "see orange.example.com", "en", "near"),
     ],
 )
 def test_how_a_surface_is_found(surface: str, text: str, language: str, how: str) -> None:

@@ -108,6 +108,10 @@ def test_the_better_renderer_carries_all_three_lexical_aims(run: Run) -> None:
         chosen = rows[f"{endpoint}_better_renderer"]
         assert chosen["value"] == rows[f"{endpoint}_{best}"]["value"]
         assert chosen["note"] == best
+    own = scorecard.focused(matches)
+    kept = own[(own["condition"] == "renderer_a") & (own["original_status"] == "retained")]
+    unplanned = [not held for held in kept["planned_text_holds_original"]]
+    assert rows["retained_beyond_plan_renderer_a"]["numerator"] == sum(unplanned)
     one = matches[matches["condition"] == "renderer_a"]
     only = {row["metric"]: row for row in scorecard.lexical_rows(one)}
     assert only["realised_better_renderer"]["note"] == "renderer_a"
