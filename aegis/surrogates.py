@@ -365,7 +365,7 @@ class Surrogates:
             return self._until_new(lambda: self._other_characters(text), text)
         value = canonical(text, self.language).replace(" ", "")
         if re.fullmatch(r"[a-z]{1,2}\d[a-z\d]?\d[a-z]{2}|\d{5}", value):
-            return self._until_new(lambda: self._other_words(text), text)
+            return self.number(text)
         return self._street(text) or self._facility(text) or self._town(text)
 
     def _street(self, text: str) -> str | None:
@@ -373,7 +373,7 @@ class Surrogates:
         if name is None:
             return None
         if self.language == "fr":
-            match = re.fullmatch(rf"(.*?\b(?:{_STREET_FR})\b)\s+.*", text, re.I | re.S)
+            match = re.fullmatch(rf"(.*?\b(?:{_STREET_FR})s?\b)\s+.*", text, re.I | re.S)
             return (
                 like_case(f"{self._other_numbers(match[1])} des {name}", text) if match else None
             )
@@ -407,7 +407,7 @@ class Surrogates:
         if name is None:
             return None
         if self.language == "fr":
-            match = re.match(rf"({_FACILITY_FR})\b", text, re.I)
+            match = re.match(rf"((?:{_FACILITY_FR})s?)\b", text, re.I)
             return like_case(f"{match[1]} {name}", text) if match else None
         match = re.search(
             rf"\b(?:\w+\s+)?((?:{_FACILITY_EN})(?:\s+(?:{_FACILITY_EN}))?)\W*$", text, re.I

@@ -279,3 +279,21 @@ def test_a_number_word_among_digits_becomes_another(
         new = Surrogates(seed, "r", language, [original]).number(original)
         assert new is not None and re.fullmatch(form, new, re.I), new
         assert canonical(new, language) != canonical(original, language)
+
+
+@pytest.mark.parametrize(
+    ("original", "language", "form"),
+    [
+        ("Trois impasses du moulin", "fr", r"[a-z ]+ impasses des \w+"),
+        ("3 impasse du Moulin", "fr", r"\d impasse des \w+"),
+        ("hôpitaux Saint-Clair", "fr", r"\w+"),
+        ("hôpital Saint-Clair", "fr", r"hôpital \w+"),
+        ("972-01", "en", r"\d{3}-\d\d"),
+        ("13 000", "fr", r"\d\d \d{3}"),
+        ("nine seven two oh one", "en", r"[a-z -]+"),
+    ],
+)
+def test_a_place_is_replaced_by_one_of_its_form(original: str, language: str, form: str) -> None:
+    for seed in range(5):
+        new = Surrogates(seed, "r", language, [original]).location(original)
+        assert new is not None and re.fullmatch(form, new, re.I), new
