@@ -112,9 +112,11 @@ files or the two mappings; only their schema is shown.
 ## Reading them {{.unnumbered}}
 
 ```python
-import pandas as pd
+import pandas as pd, polars as pl, duckdb
 
-linkage = pd.read_parquet("linkage.parquet")
+pd.read_parquet("linkage.parquet")
+pl.read_parquet("linkage.parquet")
+duckdb.sql("SELECT system, avg(eer) FROM 'linkage.parquet' GROUP BY system")
 ```
 
 In a checkout, `aegis table linkage --format csv` prints the same, and

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 
 from aegis.audio import write_bytes
 from aegis.errors import TableError
@@ -28,6 +29,10 @@ CONDITIONS = ("original", "converted", "renderer_a", "renderer_b", "redacted")
 STATUSES = ("ok", "failed", "excluded", "not_applicable", "unknown")
 
 _DTYPES = {"str": "string", "int": "Int64", "float": "Float64", "bool": "boolean"}
+_STORED = {
+    "str": pa.large_string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(),
+    "list": pa.list_(pa.float64()),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -511,7 +516,9 @@ class Run:
     def write(self, name: str, table: pd.DataFrame) -> Path:
         """Check and write a table atomically."""
         checked, buffer, path = check_table(name, table), io.BytesIO(), self.table_path(name)
-        checked.to_parquet(buffer, index=False)
+        kinds = SCHEMAS[name].columns.items()
+        stored = pa.schema([(column, _STORED[kind.rstrip("?")]) for column, kind in kinds])
+        checked.to_parquet(buffer, index=False, schema=stored)
         write_bytes(path, buffer.getvalue())
         return path
 
