@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from aegis import listening
+from aegis.audio import Signal
 from aegis.listening import Material, TurnView
 from aegis.site_pages import raw
 from aegis.tables import Run
@@ -82,16 +84,18 @@ def _media(
     material: Material, view: TurnView, conditions: Iterable[str], folder: Path
 ) -> dict[str, tuple[str, str]]:
     """Condition -> addresses of its MP3 and PNG, made where they are not there yet."""
-    addresses = {}
-    for condition in conditions:
-        samples = listening.turn_sound(material, view, condition)
-        if samples is None:
-            continue
-        name = hashlib.sha256(samples.tobytes()).hexdigest()[:16]
-        sound, image = folder / f"{name}.mp3", folder / f"{name}.png"
-        if not sound.exists():
-            sound.write_bytes(listening.encode_mp3(samples))
-        if not image.exists():
-            image.write_bytes(listening.encode_png(listening.spectrogram(samples)))
-        addresses[condition] = (f"files/audio/{sound.name}", f"files/audio/{image.name}")
-    return addresses
+    sounds = {name: listening.turn_sound(material, view, name) for name in conditions}
+    there = {name: samples for name, samples in sounds.items() if samples is not None}
+    with ThreadPoolExecutor() as pool:  # the encoders work outside Python's lock
+        made = pool.map(lambda samples: _encode(samples, folder), there.values())
+        return dict(zip(there, made, strict=True))
+
+
+def _encode(samples: Signal, folder: Path) -> tuple[str, str]:
+    name = hashlib.sha256(samples.tobytes()).hexdigest()[:16]
+    sound, image = folder / f"{name}.mp3", folder / f"{name}.png"
+    if not sound.exists():
+        sound.write_bytes(listening.encode_mp3(samples))
+    if not image.exists():
+        image.write_bytes(listening.encode_png(listening.spectrogram(samples)))
+    return f"files/audio/{sound.name}", f"files/audio/{image.name}"

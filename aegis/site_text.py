@@ -42,10 +42,11 @@ class SiteReferenceError(AegisError):
 
 @dataclass(frozen=True)
 class Label:
-    """Where a label stands and what a reference to it says."""
+    """Where a label stands and what a reference to it says; ``title`` is the page's own."""
 
     page: str
     text: str
+    title: bool = False
 
 
 def cells_of(source: str, text: str) -> list[dict[str, Any]]:
@@ -70,14 +71,16 @@ def find_labels(pages: Mapping[str, str]) -> dict[str, Label]:
         A label stands twice.
     """
     found: dict[str, Label] = {}
-    counts = dict.fromkeys(_KINDS, 0)
+    counts, titles = dict.fromkeys(_KINDS, 0), set[str]()
     for page, text in pages.items():
         for cell in cells_of(page, text):
             source = cell["source"]
             labels: list[tuple[str, str]] = []
             if cell["cell_type"] == "markdown":
                 prose = _CODE.sub("", source)
-                labels += [(m["label"], m["title"]) for m in _HEADING.finditer(prose)]
+                headings = list(_HEADING.finditer(prose))
+                labels += [(m["label"], m["title"]) for m in headings]
+                titles |= {m["label"] for m in headings if m[0].startswith("# ")}
                 labels += [(m["label"], "") for m in _MARKDOWN_LABEL.finditer(prose)]
             elif cell["cell_type"] == "code":
                 labels += [(m["label"], "") for m in _OPTION.finditer(source)]
@@ -90,7 +93,7 @@ def find_labels(pages: Mapping[str, str]) -> dict[str, Label]:
                 if kind in _KINDS:
                     counts[kind] += 1
                     title = f"{_KINDS[kind]} {counts[kind]}"
-                found[label] = Label(page, title)
+                found[label] = Label(page, title, label in titles)
     return found
 
 
@@ -203,7 +206,8 @@ def _linked(page: str, text: str, known: Known) -> str:
         label = known.labels.get(found["label"])
         if label is None:
             raise SiteReferenceError(f"{page}: @{found['label']} names nothing")
-        return f"[{label.text}]({_path(page, label.page)}#{found['label']})"
+        anchor = "" if label.title else f"#{found['label']}"  # a title keeps no anchor
+        return f"[{label.text}]({_path(page, label.page) or Path(page).name}{anchor})"
 
     def citation(found: re.Match[str]) -> str:
         links = []

@@ -40,6 +40,7 @@ EXTRAS = (
     "bench_detection",
     "bench_engines",
     "bench_linkage",
+    "bench_site",
     "bench_statistics",
 )
 """Modules beside this file: ``measure(run_name)`` returns a flat dict of numbers, or
@@ -59,6 +60,9 @@ AIMS = {
     "bootstrap_over_group_by": 0.01,
     "sign_flip_s": 0.3,
     "pages_s": 90.0,
+    "site_wall_s": 60.0,
+    "site_mb": 40.0,
+    "first_table_s": 5.0,
     "shared_stage_gib": 2.0,
     "shared_stage_error": 1e-6,
     "million_trials_s": 60.0,

@@ -44,10 +44,20 @@ def test_figures_are_numbered_in_reading_order_over_all_pages(known):
 def test_references_become_links_but_not_inside_code(pages, known):
     text = resolve_page("index.qmd", pages["index.qmd"], known)
     assert "[Figure 2](runs/r/notebooks/b.ipynb#fig-b)" in text
-    assert "[Data](runs/r/pages/data.md#sec-data) and `@fig-b`" in text
+    assert "[Data](runs/r/pages/data.md) and `@fig-b`" in text
     assert "[Seo et al., 2026](docs/references.qmd#ref-seo2026))" in text
     back = resolve_page("runs/r/pages/data.md", DATA, known)
-    assert "[Front](../../../index.qmd#sec-front)" in back
+    assert "[Front](../../../index.qmd)" in back  # a renderer drops the anchor of a title
+
+
+def test_a_section_below_the_title_is_reached_by_its_anchor():
+    pages = {
+        "a.md": "# A {#sec-a}\n\n## Part {#sec-part}\n",
+        "b.md": "See @sec-part and @sec-b.\n",
+    }
+    pages["b.md"] = "# B {#sec-b}\n\n" + pages["b.md"]
+    text = resolve_page("b.md", pages["b.md"], Known(find_labels(pages), {}))
+    assert "See [Part](a.md#sec-part) and [B](b.md)." in text
 
 
 def test_captions_carry_their_number_and_code_is_folded(pages, known):
