@@ -426,7 +426,8 @@ class Surrogates:
             or _TOWNS[self.language].split(),
             text,
         )
-        return like_case(name, text) if name else None
+        kind = re.search(r"(?<=\w)\s+(?:county|parish|borough|township|village)$", text, re.I)
+        return like_case(name + (kind.group() if kind else ""), text) if name else None
 
     # --- dates ---
 
@@ -465,11 +466,11 @@ _FACILITY_EN = (
     r"hospitals?|clinics?|cent(?:er|re)|practice|surgery|pharmacy|infirmary"
     r"|hospice|home|institute|university|college"
     r"|school|academy|church|healthcare|health|lodge|house|manor|group"
-    r"|office|facility|general|memorial|care"
+    r"|office|facility|general|memorial|care|unit|ward|department|wing"
 )
 _KIND_EN = (
     r"medical|health|heart|cancer|eye|children's|family|community|care"
-    r"|nursing|general|memorial|primary|high|rehabilitation"
+    r"|nursing|general|memorial|primary|high|rehabilitation|maternity|stroke|surgical"
 )
 _FACILITY_FR = (
     r"hôpital|clinique|chu|chr|ehpad|pharmacie|cabinet|maternité|centre"
