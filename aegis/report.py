@@ -99,7 +99,10 @@ def rates(frame: pd.DataFrame, digits: int = 1) -> Any:
 
 
 def table(frame: pd.DataFrame, digits: int = 2) -> Any:
-    """Show a table without its index, missing values as a dash."""
+    """Show a table without its index, missing values as a dash; say so where it has no rows."""
+    if frame.empty:
+        columns = ", ".join(str(name).replace("_", " ") for name in frame)
+        return say(f"*No rows.* (The table would list: {columns}.)")
     floats = frame.select_dtypes(include="number").columns
     formats = {
         column: (lambda value: f"{value:.{digits}f}")

@@ -29,6 +29,12 @@ def test_table_formats_whole_numbers_without_decimals():
     assert "0.12" in html
 
 
+def test_a_table_without_rows_says_so():
+    assert report.table(pd.DataFrame(columns=["status", "n_turns"])).data == (
+        "*No rows.* (The table would list: status, n turns.)"
+    )
+
+
 def test_player_holds_sound_and_refuses_originals(tmp_path):
     signal = 0.1 * np.sin(np.arange(16_000) / 20).astype(np.float32)
     write_wav(tmp_path / "converted" / "a.wav", signal)
