@@ -18,15 +18,6 @@ from aegis.engines import chat
 from aegis.tables import PROJECT, Run, open_run
 
 
-@pytest.fixture(autouse=True)
-def _without_lazy_modules() -> Iterator[None]:
-    """Take away the modules that SpeechBrain imports on sight: hypothesis looks at all."""
-    yield
-    for name, module in list(sys.modules.items()):
-        if type(module).__module__ == "speechbrain.utils.importutils":
-            del sys.modules[name]
-
-
 @dataclass(frozen=True)
 class Toy:
     """A toy study whose runs lie in a folder of the test's own."""

@@ -65,6 +65,25 @@ def encoder(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[SpeechBrain
     return SpeechBrainEncoder(request.param, path, "cpu", SMALL[request.param]), path
 
 
+@pytest.mark.filterwarnings("ignore:Module .speechbrain:UserWarning")
+def test_no_module_imports_on_sight_once_an_encoder_is_made(
+    encoder: tuple[SpeechBrainEncoder, Path],
+) -> None:
+    """Pickle looks for a function in all modules; SpeechBrain's redirects would stop it."""
+    import speechbrain
+
+    def ask_all() -> None:
+        for module in list(sys.modules.values()):
+            getattr(module, "no_such_name", None)
+
+    speechbrain.make_deprecated_redirections()
+    with pytest.raises(ImportError, match="Lazy import"):
+        ask_all()
+    name = encoder[0].info.name
+    SpeechBrainEncoder(name, encoder[1], "cpu", SMALL[name])
+    ask_all()
+
+
 def test_it_gives_what_the_librarys_own_interface_gives(
     encoder: tuple[SpeechBrainEncoder, Path],
 ) -> None:

@@ -31,6 +31,7 @@ from aegis.engines import (
 )
 from aegis.engines.activity import find_speech, voice_probabilities
 from aegis.engines.devices import choose_device
+from aegis.engines.redirects import drop_redirects
 from aegis.engines.worker import Worker
 from aegis.errors import EngineUnavailable, ItemError
 from aegis.weights import model_dir, read_card
@@ -133,6 +134,7 @@ def load_pipeline(checkpoint: str) -> Any:
     keyword = "token" if "token" in accepted else "use_auth_token"
     token = os.environ.get("HF_TOKEN") if os.environ.get("AEGIS_HUB") == "1" else None
     found = Pipeline.from_pretrained(checkpoint, **{keyword: token})
+    drop_redirects()
     if found is None:
         raise EngineUnavailable(
             "pyannote gives no pipeline: accept the conditions of it and of the models that it"

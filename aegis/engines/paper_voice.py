@@ -20,6 +20,7 @@ from aegis.audio import SAMPLE_RATE_HZ, Signal, resample
 from aegis.engines import EngineInfo, Needs, Vectors, Voice, register
 from aegis.engines.devices import choose_device
 from aegis.engines.embedding import batch_by_length, check_window
+from aegis.engines.redirects import drop_redirects
 from aegis.engines.worker import Worker
 from aegis.errors import AudioError, EngineUnavailable
 from aegis.weights import model_dir, read_card
@@ -65,6 +66,7 @@ class SpeechBrainEncoder:
         from speechbrain.lobes.models.Xvector import Xvector
         from speechbrain.processing.features import InputNormalization
 
+        drop_redirects()
         torch.set_num_threads(1)
         self._torch, self._device = torch, device
         card = read_card(name)
