@@ -38,6 +38,7 @@ CATEGORIES = (
     "ACCOUNT", "LICENSE", "VEHICLE", "DEVICE", "URL", "IP", "BIOMETRIC", "PHOTO", "UNIQUE_ID",
 )  # fmt: skip
 LAYOUTS = ("mono", "speaker_per_channel")
+FORMATS = ("flac", "mp3", "wav", "wav24", "mulaw")
 PAUSE_RANGE_S = (0.25, 0.8)
 
 _MARK = re.compile(r"\{([A-Z_]+):([A-Za-z0-9_]+)(?:/([0-9]+))?\|([^{}|]+)\}")
@@ -92,6 +93,8 @@ class Rendering:
     sample_rate_hz: int = 16000
     layout: str = "mono"
     noise_snr_db: float | None = None
+    format: str = "flac"
+    """Of the file; unless a script names one, mu-law at 8 kHz and WAV with two channels."""
 
 
 @dataclass(frozen=True)
@@ -187,15 +190,17 @@ def _readings(content: dict[str, Any]) -> list[Script]:
     check_known(content, "recording_id language title passage readers", "parallel text")
     scripts = []
     for reader in content["readers"]:
-        check_known(reader, "voice gender", "reader")
+        check_known(reader, "voice gender format", "reader")
         stem = reader["voice"].replace(":", "_")
+        speaker = {name: reader[name] for name in ("voice", "gender")}
         scripts.append(
             _script(
                 {
                     "recording_id": f"{content['recording_id']}_{stem}",
                     "language": content["language"],
                     "title": content["title"],
-                    "speakers": {"S1": {"role": "reader", **reader}},
+                    "speakers": {"S1": {"role": "reader", **speaker}},
+                    "rendering": {"format": reader.get("format", "flac")},
                     "turns": [{"S1": sentence} for sentence in content["passage"]],
                 }
             )
@@ -311,11 +316,14 @@ def _pause_s(recording_id: str, index: int) -> float:
 
 
 def _rendering(entry: Any) -> Rendering:
-    check_known(entry, "sample_rate_hz layout noise_snr_db", "rendering")
-    one_of(entry.get("layout", "mono"), LAYOUTS, "rendering: layout")
+    check_known(entry, "sample_rate_hz layout noise_snr_db format", "rendering")
+    layout = one_of(entry.get("layout", "mono"), LAYOUTS, "rendering: layout")
     if entry.get("sample_rate_hz", 16000) not in (8000, 16000, 44100, 48000):
         raise ManifestError(f"rendering: sample_rate_hz {entry['sample_rate_hz']} not supported")
-    return Rendering(**entry)
+    telephone = entry.get("sample_rate_hz") == 8000
+    usual = "mulaw" if telephone else "flac" if layout == "mono" else "wav"
+    kind = one_of(entry.get("format", usual), FORMATS, "rendering: format")
+    return Rendering(**{**entry, "format": kind})
 
 
 def _check_entities(turns: list[ScriptTurn], homographs: Sequence[str]) -> None:

@@ -162,6 +162,8 @@ def test_items_depend_on_the_script_alone() -> None:
     kinds = {one["id"]: one["format"] for one in items}
     assert {"flac", "mp3", "wav24", "wav", "mulaw"} == set(kinds.values())
     assert all(one["format"] == "mulaw" for one in items if one["sample_rate_hz"] == 8000)
+    for script, item in zip(read_scripts(), items, strict=True):
+        assert corpus.script_items([script]) == [item]
 
 
 def ok(recording_id: str, value: dict[str, Any] | None, reason: str | None = None) -> Any:

@@ -56,6 +56,20 @@ def small(tmp_path: Path) -> scripts.Script:
     return manifests.read_script(write(tmp_path, SMALL))
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("noise_snr_db: 12", "flac"),
+        ("sample_rate_hz: 8000", "mulaw"),
+        ("layout: speaker_per_channel", "wav"),
+        ("sample_rate_hz: 8000, format: mp3", "mp3"),
+    ],
+)
+def test_a_script_says_the_format_of_its_file(tmp_path: Path, said: str, expected: str) -> None:
+    script = manifests.read_script(write(tmp_path, SMALL.replace("noise_snr_db: 12", said)))
+    assert script.rendering.format == expected
+
+
 def test_markup_becomes_text_and_spans() -> None:
     text, mentions = scripts.parse_markup("d'{NAME:a|Amélie}, {PHONE:n/2|oh two}.")
     assert text == "d'Amélie, oh two."
@@ -130,6 +144,7 @@ def test_pauses_are_drawn_from_the_content(small: scripts.Script) -> None:
         ("language: en", "language: de", "language 'de'"),
         ("toy/one", "toy one", "must be ASCII dataset/stem"),
         ("noise_snr_db", "noise_db", "rendering: unknown keys ['noise_db']"),
+        ("noise_snr_db: 12", "format: aiff", "rendering: format 'aiff': must be one of"),
         ("title: A toy", "title: A toy\ntitle: Two", "key 'title' twice, line"),
         ("title: A toy", "title: [", "line"),
     ],

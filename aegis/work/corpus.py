@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,6 @@ LEVEL_DBFS = -23.0
 LEVEL_SPREAD_DB = 2.0
 EDGE_S = 0.5
 ROOM_DBFS = -70.0
-PLAIN_FORMATS = ("flac", "mp3", "wav24")
 FORMATS: dict[str, tuple[str, str, str]] = {
     "flac": (".flac", "FLAC", "PCM_16"),
     "mp3": (".mp3", "MP3", "MPEG_LAYER_III"),
@@ -42,35 +42,20 @@ FORMATS: dict[str, tuple[str, str, str]] = {
 
 
 def script_items(scripts: Sequence[Script]) -> list[dict[str, Any]]:
-    """Items of :func:`synthesise_recording`; each holds all that its audio depends on.
-
-    Telephone-rate recordings become mu-law, stereo ones 16-bit WAV; the others take
-    FLAC, MP3 and 24-bit WAV in turn, so that ingest meets them all.
-    """
-    items: list[dict[str, Any]] = []
-    n_plain = 0
-    for script in scripts:
-        rendering = script.rendering
-        if rendering.sample_rate_hz == 8000:
-            kind = "mulaw"
-        elif rendering.layout == "speaker_per_channel":
-            kind = "wav"
-        else:
-            kind, n_plain = PLAIN_FORMATS[n_plain % len(PLAIN_FORMATS)], n_plain + 1
-        items.append({
+    """Items of :func:`synthesise_recording`; each holds all that its audio depends on."""
+    return [
+        {
             "id": script.recording_id,
             "cost": sum(len(turn.text) for turn in script.turns),
-            "format": kind,
-            "sample_rate_hz": rendering.sample_rate_hz,
-            "layout": rendering.layout,
-            "noise_snr_db": rendering.noise_snr_db,
+            **asdict(script.rendering),
             "turns": [
                 {"speaker": turn.speaker, "voice": turn.voice, "language": turn.language,
                  "text": turn.text, "pause_s": turn.pause_s, "overlap_s": turn.overlap_s}
                 for turn in script.turns
             ],
-        })  # fmt: skip
-    return items
+        }
+        for script in scripts
+    ]  # fmt: skip
 
 
 def synthesise_recording(
