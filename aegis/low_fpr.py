@@ -418,24 +418,28 @@ def judge_claim(cells: pd.DataFrame, fpr: float = 1e-4, floor: float = 0.05) -> 
 def compare_rankings(cells: pd.DataFrame, fpr: float) -> tuple[pd.DataFrame, str]:
     """Do EER and TPR at an FPR rank the systems differently? Ranks, and a sentence.
 
-    Each system is represented by its strongest attack in either measure (lowest EER,
-    highest TPR) among resolvable cells.
+    A system's EER and TPR are means over the resolvable cells (condition, backend, regime,
+    attacker, scoring, length) that all systems have: its strongest cells are at the ceiling.
     """
     at = cells[np.isclose(cells["fpr"].astype(float), fpr) & (cells["status"] == "ok")]
-    best = at.groupby("system").agg(eer=("eer", "min"), tpr=("tpr", "max"))
-    if len(best) < 2:
+    keys = ["condition", "backend", "regime", "attacker", "scoring", "length"]
+    wide = at.pivot_table(index=keys, columns="system", values=["eer", "tpr"]).dropna()
+    n_cells, n_systems = len(wide), at["system"].nunique()
+    if n_systems < 2 or not n_cells:
         sentence = (
-            f"At FPR {fpr:g} {len(best)} of {cells['system'].nunique()} systems have a resolvable"
-            " cell, so whether EER and TPR rank them differently cannot be said."
+            f"At FPR {fpr:g} {n_systems} of {cells['system'].nunique()} systems have a resolvable"
+            f" cell and {n_cells} cells are common to them, so whether EER and TPR rank them"
+            " differently cannot be said."
         )
         return pd.DataFrame(columns=["eer", "tpr"]), sentence
-    ranks = rank_systems({"eer": best["eer"].to_dict(), "tpr": (-best["tpr"]).to_dict()})
+    mean = wide.mean()
+    ranks = rank_systems({"eer": mean["eer"].to_dict(), "tpr": (-mean["tpr"]).to_dict()})
     found = rank_agreement(ranks).iloc[0]
-    n_pairs = math.comb(len(best), 2)
+    n_pairs = math.comb(n_systems, 2)
     how = "differently" if found["ordered_differently"] else "alike"
     sentence = (
-        f"At FPR {fpr:g} EER and TPR rank {len(best)} systems {how}:"
-        f" {found['ordered_differently']} of {n_pairs} pairs change places"
+        f"At FPR {fpr:g} EER and TPR, means over {n_cells} common cells, rank {n_systems} systems"
+        f" {how}: {found['ordered_differently']} of {n_pairs} pairs change places"
         + (f" ({found['pairs']})." if found["ordered_differently"] else ".")
     )
     return ranks, sentence

@@ -115,7 +115,10 @@ def table(frame: pd.DataFrame, digits: int = 2) -> Any:
 
 def figure(frame: pd.DataFrame, plot: Callable[[], Any]) -> Any:
     """Draw ``plot()``, or say that ``frame`` has no rows (plotting libraries fail on that)."""
-    return plot() if len(frame) else say("There is nothing to draw: the table has no rows.")
+    if frame.empty:
+        return say("There is nothing to draw: the table has no rows.")
+    plot()  # shown as an image at the end of the cell; its axes are no text of a page
+    return None
 
 
 def _whole(column: pd.Series) -> bool:

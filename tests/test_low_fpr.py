@@ -134,14 +134,19 @@ def test_verdict(top, verdict):
     assert low_fpr.judge_claim(overlapping)["verdict"] != "supported"
 
 
-def test_rankings_are_compared_by_their_strongest_attacks():
+def test_rankings_are_compared_over_the_cells_that_all_systems_have():
+    same = {"condition": "c", "backend": "b", "regime": "relaxed", "attacker": "PT",
+            "scoring": "Avg", "fpr": 0.01, "status": "ok"}  # fmt: skip
     rows = pd.DataFrame([
-        {"system": "a", "fpr": 0.01, "eer": 0.3, "tpr": 0.5, "status": "ok"},
-        {"system": "b", "fpr": 0.01, "eer": 0.2, "tpr": 0.1, "status": "ok"},
-        {"system": "b", "fpr": 0.01, "eer": 0.4, "tpr": 0.3, "status": "ok"},
+        same | {"system": "a", "length": 1, "eer": 0.3, "tpr": 0.5},
+        same | {"system": "b", "length": 1, "eer": 0.2, "tpr": 0.1},
+        same | {"system": "b", "length": 3, "eer": 0.9, "tpr": 0.9},
     ])  # fmt: skip
     ranks, sentence = low_fpr.compare_rankings(rows, 0.01)
     assert ranks.loc["a"].tolist() == [1.0, 2.0]
+    assert "1 common cells" in sentence
     assert "differently: 1 of 1 pairs" in sentence
+    alone = rows.assign(length=[1, 3, 3])
+    assert "0 cells are common" in low_fpr.compare_rankings(alone, 0.01)[1]
     _, sentence = low_fpr.compare_rankings(rows.assign(status="unknown"), 0.01)
     assert "cannot be said" in sentence

@@ -46,6 +46,8 @@ def test_player_holds_sound_and_refuses_originals(tmp_path):
 
 def test_an_empty_figure_is_said_and_not_drawn():
     rows = pd.DataFrame({"a": [1]})
-    assert report.figure(rows, lambda: "drawn") == "drawn"
+    drawn: list[int] = []
+    assert report.figure(rows, lambda: drawn.append(1)) is None
+    assert drawn == [1]
     empty = report.figure(rows.iloc[:0], lambda: pytest.fail("drawn without rows"))
     assert "no rows" in empty.data

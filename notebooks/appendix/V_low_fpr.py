@@ -179,7 +179,7 @@ report.table(
 speech = users[~users["condition"].str.startswith("simulation") & (users["system"] != "original")]
 ranks, sentence = low_fpr.compare_rankings(speech, 1e-2)
 _, simulated = low_fpr.compare_rankings(large, 1e-4)
-report.table(ranks.reset_index(), 1)
+report.table(ranks.rename_axis("rank of").reset_index(), 1)
 
 # %%
 counts = verdicts["verdict"].value_counts()
