@@ -1,18 +1,20 @@
 """Reading, writing and checking sound.
 
 Inside the study a signal is a float32 array of shape ``(n,)`` (mono) or
-``(channels, n)``, in [-1, 1], at 16 kHz. All files are written by
-:func:`write_wav` and by nothing else, as PCM16, because libsndfile clips and
+``(channels, n)``, in [-1, 1], at 16 kHz. A recording may last hours: :func:`open_wav` gives
+it as a :class:`LongSignal`, of which only what is sliced is in memory. All files are
+written by :func:`write_wav` and by nothing else, as PCM16, because libsndfile clips and
 turns NaN into full scale without a word.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import soundfile as sf
@@ -24,6 +26,53 @@ SAMPLE_RATE_HZ = 16_000
 PCM16_STEP = 1.0 / 32768.0
 
 Signal = NDArray[np.float32]
+BLOCK = 1 << 17
+"""Samples a channel (8 s) that are held at a time where a whole signal is gone through."""
+
+
+class LongSignal:
+    """A signal whose samples are made where it is sliced.
+
+    Parameters
+    ----------
+    shape
+        ``(n,)`` or ``(channels, n)``.
+    read
+        Gives the samples ``[first, last)`` of the last axis, float32.
+
+    ``signal[a:b]``, ``signal[..., a:b]`` and ``np.asarray(signal)`` are arrays; a row of two
+    dimensions is a LongSignal.
+    """
+
+    def __init__(self, shape: tuple[int, ...], read: Callable[[int, int], Signal]) -> None:
+        self.shape, self._read = shape, read
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, int) and self.ndim == 2:
+            row = range(self.shape[0])[key]
+            return LongSignal(self.shape[1:], lambda first, last: self._read(first, last)[row])
+        place = key[1] if isinstance(key, tuple) and key[0] is Ellipsis else key
+        if not isinstance(place, slice) or (place is key and self.ndim != 1):
+            raise TypeError(f"a LongSignal is sliced on its last axis, not by {key!r}")
+        first, last, _ = place.indices(self.shape[-1])
+        return self._read(first, max(first, last))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self._read(0, self.shape[-1]), dtype=dtype)
+
+
+AnySignal = Signal | LongSignal
 
 
 @dataclass(frozen=True)
@@ -102,6 +151,78 @@ def read_wav(path: Path) -> Signal:
     return recording.samples[0] if recording.samples.shape[0] == 1 else recording.samples
 
 
+def open_wav(path: Path) -> LongSignal:
+    """A 16-kHz file of this study, read where it is sliced: shape (n,), else (channels, n).
+
+    Raises
+    ------
+    AudioError
+        The file is empty, cannot be decoded, or has another rate.
+    """
+    if path.stat().st_size == 0:
+        raise AudioError("the file has 0 bytes")
+    try:
+        info = sf.info(path)
+    except sf.LibsndfileError as error:
+        raise AudioError("cannot be decoded") from error
+    if info.frames == 0:
+        raise AudioError("a header without samples")
+    if info.samplerate != SAMPLE_RATE_HZ:
+        raise AudioError(f"{info.samplerate} Hz, expected {SAMPLE_RATE_HZ}")
+
+    def read(first: int, last: int) -> Signal:
+        part = sf.read(path, last - first, first, dtype="float32", always_2d=True)[0].T
+        return part[0] if info.channels == 1 else np.ascontiguousarray(part)
+
+    shape = (info.frames,) if info.channels == 1 else (info.channels, info.frames)
+    return LongSignal(shape, read)
+
+
+def open_channel(path: Path, number: int) -> AnySignal:
+    """One channel of a file as :func:`open_wav` gives it; the last where there are fewer."""
+    sound = open_wav(path)
+    channel: AnySignal = sound if sound.ndim == 1 else sound[min(number, len(sound) - 1)]
+    return channel
+
+
+def mono_of(samples: AnySignal) -> AnySignal:
+    """The mean of the channels; a mono signal as it is."""
+    if samples.ndim == 1:
+        return samples
+
+    def read(first: int, last: int) -> Signal:
+        mean: Signal = samples[..., first:last].mean(axis=0, dtype=np.float32)
+        return mean
+
+    return LongSignal(samples.shape[1:], read)
+
+
+def join_signals(parts: Sequence[AnySignal]) -> LongSignal:
+    """Mono signals one after the other."""
+    ends = np.cumsum([part.size for part in parts]).tolist()
+
+    def read(first: int, last: int) -> Signal:
+        pieces = [
+            part[max(0, first - end + part.size) : max(0, last - end + part.size)]
+            for part, end in zip(parts, ends, strict=True)
+            if first < end and last > end - part.size
+        ]
+        return np.concatenate([np.zeros(0, np.float32), *pieces])
+
+    return LongSignal((ends[-1] if ends else 0,), read)
+
+
+def rows_of(samples: AnySignal) -> list[AnySignal]:
+    """The channels of a signal, each of shape (n,)."""
+    return [samples] if samples.ndim == 1 else [samples[k] for k in range(samples.shape[0])]
+
+
+def blocks_of(samples: AnySignal) -> Iterator[Signal]:
+    """The signal in order, :data:`BLOCK` samples of the last axis at a time."""
+    for first in range(0, samples.shape[-1], BLOCK):
+        yield samples[..., first : first + BLOCK]
+
+
 @dataclass(frozen=True)
 class Written:
     """What :func:`write_wav` did: the file's SHA-256, samples a channel, gain in dB."""
@@ -111,28 +232,43 @@ class Written:
     gain_db: float
 
 
-def write_wav(path: Path, samples: Signal, sample_rate_hz: int = SAMPLE_RATE_HZ) -> Written:
+def write_wav(path: Path, samples: AnySignal, private: bool = False) -> Written:
     """Write PCM16 atomically; a signal above full scale is turned down and the gain reported.
+
+    The signal is gone through twice, block by block. ``private``: only the owner may read it.
 
     Raises
     ------
     AudioError
         The signal is empty or not finite.
     """
-    samples = np.asarray(samples, dtype=np.float32)
+    if not isinstance(samples, LongSignal):
+        samples = np.asarray(samples, dtype=np.float32)
     if samples.size == 0:
         raise AudioError(f"{path.name}: refused to write an empty signal")
-    if not np.isfinite(samples).all():
-        raise AudioError(f"{path.name}: refused to write NaN or infinity")
     # PCM16 reaches from -1 to just below 1; -1 itself is in range.
-    over = max(float(samples.max()) / (1.0 - PCM16_STEP), -float(samples.min()))
-    gain = 1.0 / max(over, 1.0)
-    # Without over-range samples the signal is stored as it is, so a replay is exact.
-    quantised = np.rint(samples * gain * 32768.0).clip(-32768, 32767).astype(np.int16)
-    buffer = io.BytesIO()
-    sf.write(buffer, quantised.T, sample_rate_hz, format="WAV", subtype="PCM_16")
-    write_bytes(path, buffer.getvalue())
-    digest = hashlib.sha256(buffer.getvalue()).hexdigest()
+    over = 1.0
+    for block in blocks_of(samples):
+        if not np.isfinite(block).all():
+            raise AudioError(f"{path.name}: refused to write NaN or infinity")
+        over = max(over, float(block.max()) / (1.0 - PCM16_STEP), -float(block.min()))
+    gain, n_channels = 1.0 / over, 1 if samples.ndim == 1 else samples.shape[0]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with sf.SoundFile(scratch, "w", SAMPLE_RATE_HZ, n_channels, "PCM_16", format="WAV") as out:
+            for block in blocks_of(samples):
+                # Without over-range samples the signal is stored as it is: a replay is exact.
+                steps = np.rint(block * gain * 32768.0).clip(-32768, 32767)
+                out.write(steps.astype(np.int16).T)
+        with open(scratch, "rb+") as handle:
+            os.fsync(handle.fileno())
+            digest = hashlib.file_digest(handle, "sha256").hexdigest()
+        if private:
+            scratch.chmod(0o600)
+        os.replace(scratch, path)
+    finally:
+        scratch.unlink(missing_ok=True)
     return Written(digest, int(samples.shape[-1]), 20.0 * float(np.log10(gain)))
 
 
@@ -150,10 +286,11 @@ def write_bytes(path: Path, content: bytes) -> None:
         scratch.unlink(missing_ok=True)
 
 
-def cut(samples: Signal, start_s: float, end_s: float) -> Signal:
+def cut(samples: AnySignal, start_s: float, end_s: float) -> Signal:
     """The samples of ``[start_s, end_s)`` on the last axis, clamped to the signal."""
     first, last = round(start_s * SAMPLE_RATE_HZ), round(end_s * SAMPLE_RATE_HZ)
-    return samples[..., max(first, 0) : max(last, 0)]
+    part: Signal = samples[..., max(first, 0) : max(last, 0)]
+    return part
 
 
 def rms_db(samples: Signal) -> float:

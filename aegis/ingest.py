@@ -24,7 +24,7 @@ import numpy as np
 import soundfile as sf
 from numpy.typing import NDArray
 
-from aegis.audio import PCM16_STEP, SAMPLE_RATE_HZ, Signal
+from aegis.audio import BLOCK, SAMPLE_RATE_HZ, LongSignal, Signal, write_wav
 from aegis.channels import Statistics, choose_layout
 from aegis.decoding import Source, open_source
 from aegis.errors import AudioError, ManifestError
@@ -38,7 +38,6 @@ MIN_DURATION_S = 0.5
 SILENT_DBFS = -60.0
 DC_LIMIT = 1e-3
 
-_BLOCK = 1 << 17
 _MAGIC = (b"RIFF", b"RF64", b"fLaC", b"OggS", b"ID3", b"FORM", b".snd", b"\x1aE\xdf\xa3", b"caff")
 
 
@@ -197,7 +196,7 @@ def join_files(paths: Sequence[Path], target: Path, mixed: bool) -> None:
             out.write(stacked.sum(axis=0) if mixed else stacked.T)
 
 
-def _pieces(blocks: Iterator[Signal], size: int = _BLOCK) -> Iterator[Signal]:
+def _pieces(blocks: Iterator[Signal], size: int = BLOCK) -> Iterator[Signal]:
     """Mono blocks of one size, the last one shorter."""
     kept = np.zeros(0, dtype=np.float32)
     for block in blocks:
@@ -236,11 +235,11 @@ def ingest_file(path: Path, target: Path) -> Ingested:
         offset = np.where(np.abs(statistics.mean) > DC_LIMIT, statistics.mean, 0.0)
         if offset.any():
             notes.append(f"offset of {np.abs(offset).max():.3f} removed")
-        blocks = _Mixed(scratch, source.n_channels, statistics.n, layout.weights, offset)
-        gain_db, digest = write_blocks(target, blocks, len(layout.weights))
+        mixed = _mixed(scratch, source.n_channels, statistics.n, layout.weights, offset)
+        written = write_wav(target, mixed, private=True)
     return Ingested(
         "ok", "; ".join(notes) or None, source.rate_hz, layout.name, len(layout.weights),
-        statistics.n, gain_db, digest,
+        statistics.n, written.gain_db, written.sha256,
     )  # fmt: skip
 
 
@@ -291,42 +290,22 @@ def _nothing_to_hear(duration_s: float, levels_db: NDArray[np.float64]) -> str |
     return None
 
 
-@dataclass(frozen=True)
-class _Mixed:
-    """The recording's channels, block by block, from the scratch file; can be read twice."""
+def _mixed(
+    scratch: Any,
+    n_source: int,
+    n_samples: int,
+    weights: NDArray[np.float32],
+    offset: NDArray[np.float64],
+) -> LongSignal:
+    """The recording's channels, shape (channels, n), from the scratch file."""
 
-    scratch: Any
-    n_source: int
-    n_samples: int
-    weights: NDArray[np.float32]
-    offset: NDArray[np.float64]
+    def read(first: int, last: int) -> Signal:
+        scratch.seek(first * n_source * 4)
+        raw = scratch.read((last - first) * n_source * 4)
+        block = np.frombuffer(raw, dtype="<f4").reshape(-1, n_source)
+        return np.asarray(weights @ (block - offset).astype(np.float32).T, dtype=np.float32)
 
-    def __iter__(self) -> Iterator[Signal]:
-        self.scratch.seek(0)
-        while raw := self.scratch.read(_BLOCK * self.n_source * 4):
-            block = np.frombuffer(raw, dtype="<f4").reshape(-1, self.n_source)
-            centred = (block - self.offset).astype(np.float32)
-            yield self.weights @ centred.T
-
-
-def write_blocks(target: Path, blocks: _Mixed, n_channels: int) -> tuple[float, str]:
-    """Write PCM16 block by block with the rules of ``audio.write_wav``; gain in dB, SHA-256."""
-    highest = max(float(block.max()) for block in blocks)
-    lowest = min(float(block.min()) for block in blocks)
-    gain = 1.0 / max(highest / (1.0 - PCM16_STEP), -lowest, 1.0)
-    scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with sf.SoundFile(scratch, "w", SAMPLE_RATE_HZ, n_channels, "PCM_16", format="WAV") as out:
-            for block in blocks:
-                out.write(np.rint(block.T * gain * 32768.0).clip(-32768, 32767).astype(np.int16))
-        with open(scratch, "rb+") as handle:
-            os.fsync(handle.fileno())
-        digest = file_sha256(scratch)
-        scratch.chmod(0o600)
-        os.replace(scratch, target)
-    finally:
-        scratch.unlink(missing_ok=True)
-    return 20.0 * float(np.log10(gain)), digest
+    return LongSignal((len(weights), n_samples), read)
 
 
 def same_sound(rows: Sequence[tuple[str, str | None]]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aegis.audio import PCM16_STEP, Signal
+from aegis.audio import PCM16_STEP, AnySignal, LongSignal, Signal, blocks_of
 from aegis.errors import ItemError
 
 MIXED = "mixed"
@@ -269,8 +269,8 @@ def count_segments(segments: Sequence[Segment], turns: Sequence[TurnSound]) -> C
 
 def assemble(
     segments: Sequence[Segment], read: Callable[[str], Signal], join_fade_s: float = 0.0
-) -> Signal:
-    """The sound of a segment table, shape (n,); channels are added.
+) -> LongSignal:
+    """The sound of a segment table, shape (n,); channels are added where it is sliced.
 
     Parameters
     ----------
@@ -282,21 +282,32 @@ def assemble(
         0 in the primary conditions. Above 0 each turn fades in and out over this time
         (at most half the segment) without moving a sample: the faded variant.
 
-    Raises
-    ------
-    ItemError
-        A file is shorter than its segment.
+    Slicing raises ``ItemError`` where a file is shorter than its segment.
     """
-    out = np.zeros(max((row.out_end for row in segments), default=0), dtype=np.float32)
-    for row in segments:
-        if row.kind != "turn" or row.file is None or row.file_start is None:
-            continue
-        length = row.out_end - row.out_start
-        piece = read(row.file)[row.file_start : row.file_start + length]
-        if piece.size != length:
-            raise ItemError(f"{row.file}: {piece.size} samples left, the timeline needs {length}")
-        out[row.out_start : row.out_end] += _faded(piece, round(join_fade_s * 16_000))
-    return out
+    spoken = [row for row in segments if row.kind == "turn" and row.file is not None]
+    n_fade = round(join_fade_s * 16_000)
+
+    def make(first: int, last: int) -> Signal:
+        out = np.zeros(last - first, dtype=np.float32)
+        for row in spoken:
+            start, end = max(first, row.out_start), min(last, row.out_end)
+            if start < end:
+                piece = _faded(_piece(row, read), n_fade)
+                out[start - first : end - first] += piece[
+                    start - row.out_start : end - row.out_start
+                ]
+        return out
+
+    return LongSignal((max((row.out_end for row in segments), default=0),), make)
+
+
+def _piece(row: Segment, read: Callable[[str], Signal]) -> Signal:
+    """The sound of one segment."""
+    length = row.out_end - row.out_start
+    piece = read(str(row.file))[row.file_start or 0 :][:length]
+    if piece.size != length:
+        raise ItemError(f"{row.file}: {piece.size} samples left, the timeline needs {length}")
+    return piece
 
 
 def _faded(piece: Signal, n_fade: int) -> Signal:
@@ -313,7 +324,7 @@ def _faded(piece: Signal, n_fade: int) -> Signal:
 def replay_steps(
     segments: Sequence[Segment],
     read: Callable[[str], Signal],
-    saved: Signal,
+    saved: AnySignal,
     gain_db: float = 0.0,
     join_fade_s: float = 0.0,
 ) -> float:
@@ -321,12 +332,15 @@ def replay_steps(
 
     ``inf`` when the lengths differ. ``gain_db`` is what the writer turned the sum down by.
     """
-    again = assemble(segments, read, join_fade_s) * np.float32(10.0 ** (gain_db / 20.0))
+    again = assemble(segments, read, join_fade_s)
     if again.shape != saved.shape:
         return float("inf")
-    if not again.size:
-        return 0.0
-    return float(np.abs(again.astype(np.float64) - saved).max() / PCM16_STEP)
+    gain = np.float32(10.0 ** (gain_db / 20.0))
+    differences = (
+        np.abs((replayed * gain).astype(np.float64) - kept).max()
+        for replayed, kept in zip(blocks_of(again), blocks_of(saved), strict=True)
+    )
+    return float(max(differences, default=0.0) / PCM16_STEP)
 
 
 def check_segments(segments: Sequence[Segment], n_samples: int) -> None:

@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from aegis.audio import AnySignal
 from aegis.stats import Floats
 
 SAMPLE_RATE_HZ = 16_000
@@ -146,10 +147,10 @@ def place_windows(
     length = min(length, total)
     count = max(1, min(n_windows, total // length))
     starts = np.linspace(0, total - length, count) if count > 1 else [(total - length) / 2]
-    return [_pieces(intervals, round(start), length) for start in starts]
+    return [cut_intervals(intervals, round(start), length) for start in starts]
 
 
-def _pieces(intervals: Sequence[Interval], start: int, length: int) -> Window:
+def cut_intervals(intervals: Sequence[Interval], start: int, length: int) -> Window:
     """The samples ``[start, start + length)`` of the concatenated intervals."""
     pieces, at = [], 0
     for first, last in intervals:
@@ -172,10 +173,10 @@ def split_windows(windows: Sequence[Window]) -> tuple[list[Window], list[Window]
     if total < 2 * MIN_USABLE:
         return list(windows), []
     cut = total // 2
-    return [_pieces(windows[0], 0, cut)], [_pieces(windows[0], cut, total - cut)]
+    return [cut_intervals(windows[0], 0, cut)], [cut_intervals(windows[0], cut, total - cut)]
 
 
-def window_signal(samples: NDArray[np.float32], window: Window) -> NDArray[np.float32]:
+def window_signal(samples: AnySignal, window: Window) -> NDArray[np.float32]:
     """The sound of one window, its intervals joined."""
     return np.concatenate([samples[start:end] for start, end in window])
 

@@ -133,3 +133,51 @@ def test_generated_signals_are_checked(signal, message):
     with pytest.raises(AudioError, match=message):
         audio.check_generated(signal, 1.0, "engine")
     audio.check_generated(tone(1.0), 1.0, "engine")
+
+
+@pytest.mark.parametrize("shape", [(700_000,), (2, 300_000)])
+def test_a_long_signal_is_the_file_read_in_parts(tmp_path, shape):
+    """Slices, rows, mean and copy of a file equal those of the array that was written."""
+    grid = np.random.default_rng(5).integers(-32768, 32767, shape).astype(np.float32) / 32768
+    written = audio.write_wav(tmp_path / "a.wav", grid)
+    sound = audio.open_wav(tmp_path / "a.wav")
+    assert (sound.shape, sound.ndim, sound.size) == (grid.shape, grid.ndim, grid.size)
+    np.testing.assert_array_equal(np.asarray(sound), grid)
+    for place in (slice(5, 9), slice(-7, None), slice(9, 5), slice(0, 10**9)):
+        np.testing.assert_array_equal(sound[..., place], grid[..., place])
+    np.testing.assert_array_equal(audio.cut(sound, 1.5, 2.0), grid[..., 24_000:32_000])
+    rows = audio.rows_of(sound)
+    np.testing.assert_array_equal(np.stack(rows), np.atleast_2d(grid))
+    np.testing.assert_array_equal(
+        np.concatenate(list(audio.blocks_of(audio.mono_of(sound)))),
+        grid if grid.ndim == 1 else (grid[0] + grid[1]) / 2,
+    )
+    last = audio.open_channel(tmp_path / "a.wav", 7)
+    np.testing.assert_array_equal(last[100:200], np.atleast_2d(grid)[-1, 100:200])
+    assert audio.write_wav(tmp_path / "b.wav", sound) == written
+    assert (tmp_path / "b.wav").read_bytes() == (tmp_path / "a.wav").read_bytes()
+
+
+def test_joined_signals_are_sliced_across_their_ends():
+    parts = [np.arange(n, dtype=np.float32) + 100 * n for n in (3, 0, 5, 2)]
+    joined, whole = audio.join_signals(parts), np.concatenate(parts)
+    for first in range(11):
+        for last in range(first, 12):
+            np.testing.assert_array_equal(joined[first:last], whole[first:last])
+    assert audio.join_signals([]).size == 0
+
+
+@pytest.mark.parametrize("key", [(0, slice(3)), 1, [1, 2]])
+def test_a_long_signal_is_sliced_on_its_last_axis_only(key):
+    sound = audio.LongSignal((9,), lambda first, last: np.zeros(last - first, np.float32))
+    with pytest.raises(TypeError, match="sliced on its last axis"):
+        sound[key]
+
+
+def test_an_open_file_of_another_kind_is_refused(tmp_path):
+    sf.write(tmp_path / "a.wav", np.zeros(100), 8_000)
+    (tmp_path / "b.wav").write_bytes(b"")
+    (tmp_path / "c.wav").write_bytes(b"no sound at all")
+    for name, reason in (("a", "8000 Hz"), ("b", "0 bytes"), ("c", "cannot be decoded")):
+        with pytest.raises(AudioError, match=reason):
+            audio.open_wav(tmp_path / f"{name}.wav")

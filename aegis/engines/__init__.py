@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from aegis.audio import Signal
+from aegis.audio import AnySignal, Signal
 from aegis.errors import ParamError
 
 Vectors = NDArray[np.float32]
@@ -124,6 +124,11 @@ class Diarizer(Protocol):
     info: EngineInfo
 
     def diarize(self, samples: Signal, n_speakers: int | None) -> list[SpeakerTurn]: ...
+
+
+def heard_by(engine: Any, samples: AnySignal) -> AnySignal:
+    """The signal as an engine takes it: an array, except where it ``reads_parts`` of a file."""
+    return samples if getattr(engine, "reads_parts", False) else np.asarray(samples)
 
 
 class SpeakerEncoder(Protocol):

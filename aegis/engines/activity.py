@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from aegis.audio import SAMPLE_RATE_HZ, Signal
+from aegis.audio import SAMPLE_RATE_HZ, AnySignal
 from aegis.errors import EngineUnavailable
 
 Interval = tuple[float, float]
@@ -22,7 +22,7 @@ BLOCK_S = 600.0
 """Longest piece of a recording that is held as features at one time."""
 
 
-def voice_probabilities(samples: Signal) -> NDArray[np.float32]:
+def voice_probabilities(samples: AnySignal) -> NDArray[np.float32]:
     """Probability of speech in each 32-ms step, shape (ceil(n / 512),); ten minutes at a time."""
     try:
         from faster_whisper.vad import get_vad_model

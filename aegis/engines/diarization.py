@@ -13,8 +13,8 @@ up; what remains is the number of speakers.
   one, and the second one is added.
 
 A recording's features are kept until the next recording, so that asking twice (with and
-without the number of speakers) costs one analysis. Memory: embeddings of long recordings
-are clustered on at most ``MOST_CLUSTERED`` of them.
+without the number of speakers) costs one analysis. Memory: a recording is read window by
+window, and embeddings of long ones are clustered on at most ``MOST_CLUSTERED`` of them.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aegis.audio import SAMPLE_RATE_HZ, Signal, cut, rms_db
+from aegis.audio import SAMPLE_RATE_HZ, AnySignal, Signal, blocks_of, cut, rms_db
 from aegis.engines import EngineInfo, SpeakerEncoder, SpeakerTurn, load, register
 from aegis.engines.activity import Interval, find_speech, join_intervals, voice_probabilities
 from aegis.errors import EngineUnavailable
@@ -162,10 +162,12 @@ class _Memo:
     def __init__(self) -> None:
         self._key, self._value = "", None
 
-    def get(self, samples: Signal, make: Any) -> Any:
-        key = hashlib.sha256(np.ascontiguousarray(samples).tobytes()).hexdigest()
-        if key != self._key:
-            self._key, self._value = key, make(samples)
+    def get(self, samples: AnySignal, make: Any) -> Any:
+        digest = hashlib.sha256()
+        for block in blocks_of(samples):
+            digest.update(block.tobytes())
+        if digest.hexdigest() != self._key:
+            self._key, self._value = digest.hexdigest(), make(samples)
         return self._value
 
 
@@ -180,7 +182,7 @@ class Windows:
 
 def embed_windows(
     encoder: SpeakerEncoder,
-    samples: Signal,
+    samples: AnySignal,
     speech: list[Interval],
     window_s: float = 1.5,
     step_s: float = 0.5,
@@ -192,9 +194,11 @@ def embed_windows(
         for at in np.arange(start, max(start + 0.1, end - window_s + 0.1), step_s)
         if min(at + window_s, end) - at >= 0.3
     ]
-    cuts = [cut(samples, start, end) for start, end in spans]
-    audible = [k for k, piece in enumerate(cuts) if rms_db(piece) > -80.0]
-    vectors = encoder.embed([cuts[k] for k in audible])
+    # The sound of a window is let go as soon as it is embedded: there are thousands in hours.
+    cuts = ((k, cut(samples, start, end)) for k, (start, end) in enumerate(spans))
+    found = [(k, encoder.embed([piece])) for k, piece in cuts if rms_db(piece) > -80.0]
+    audible = [k for k, _ in found]
+    vectors = np.concatenate([encoder.embed([]), *(vector for _, vector in found)])
     seconds = np.array([spans[k][1] - spans[k][0] for k in audible], dtype=np.float32)
     centres = np.array([(spans[k][0] + spans[k][1]) / 2 for k in audible])
     return Windows(speech, centres, Pieces(vectors, seconds, np.arange(len(audible))))
@@ -234,14 +238,14 @@ def stretches_of(
 class WindowDiarizer:
     """Windows of 1.5 s inside the voice activity, clustered by GE2E; no overlap."""
 
-    frame_s = 0.02
+    frame_s, reads_parts = 0.02, True
 
     def __init__(self) -> None:
         self._encoder = load("encoder", "ge2e")
         self.info = EngineInfo("diarizer", "window-clustering", "silero-v6 ge2e", "Apache-2.0")
         self._memo = _Memo()
 
-    def diarize(self, samples: Signal, n_speakers: int | None) -> list[SpeakerTurn]:
+    def diarize(self, samples: AnySignal, n_speakers: int | None) -> list[SpeakerTurn]:
         """Stretches of speech with one speaker each, by start."""
         duration_s = samples.size / SAMPLE_RATE_HZ
         windows: Windows = self._memo.get(samples, self._analyse)
@@ -252,7 +256,7 @@ class WindowDiarizer:
         active = _one_hot(windows, means, speech, self.frame_s / 2, self.frame_s)
         return stretches_of(active, 0.0, self.frame_s, duration_s)
 
-    def _analyse(self, samples: Signal) -> Windows:
+    def _analyse(self, samples: AnySignal) -> Windows:
         speech = find_speech(voice_probabilities(samples), samples.size / SAMPLE_RATE_HZ)
         return embed_windows(self._encoder, samples, speech)
 
@@ -296,7 +300,7 @@ class _Local:
 class SegmentationDiarizer:
     """Window clustering, with PyanNet's overlap and the speech that silero misses."""
 
-    window_s, step_s, onset = 5.0, 1.0, 0.5
+    window_s, step_s, onset, reads_parts = 5.0, 1.0, 0.5, True
 
     def __init__(self) -> None:
         os.environ["PYANNOTE_METRICS_ENABLED"] = "0"
@@ -322,7 +326,7 @@ class SegmentationDiarizer:
         self.info = EngineInfo("diarizer", card.name, f"{card.revision} ge2e", card.licence)
         self._memo = _Memo()
 
-    def diarize(self, samples: Signal, n_speakers: int | None) -> list[SpeakerTurn]:
+    def diarize(self, samples: AnySignal, n_speakers: int | None) -> list[SpeakerTurn]:
         """Stretches of speech with a speaker, by start; stretches of two speakers may overlap."""
         local: _Local = self._memo.get(samples, self._analyse)
         windows = local.windows
@@ -337,22 +341,24 @@ class SegmentationDiarizer:
             self._add_second(active, local, means)
         return stretches_of(active, self._start_s, self._frame_s, samples.size / SAMPLE_RATE_HZ)
 
-    def _analyse(self, samples: Signal) -> _Local:
+    def _analyse(self, samples: AnySignal) -> _Local:
         size, step = (round(s * SAMPLE_RATE_HZ) for s in (self.window_s, self.step_s))
         n_windows = max(1, -(-(samples.size - size) // step) + 1)
-        cuts = [samples[k * step : k * step + size] for k in range(n_windows)]
-        cuts[-1] = np.pad(cuts[-1], (0, size - cuts[-1].size))
-        activations = self._segment(cuts)
+
+        def window(k: int) -> Signal:
+            part = samples[k * step : k * step + size]
+            return np.pad(part, (0, size - part.size))
+
+        activations = self._segment(window, n_windows)
         several = (activations > self.onset).sum(axis=2)
         overlapped = self._average(several) >= 1.5
         voiced = self._average((several > 0).astype(np.int64)) >= 0.5
         speech = self._speech(samples, voiced)
-        # The sound of a piece is let go as soon as it is embedded: there are thousands in hours.
         found = [
             (k, slot, clean_s, self._encoder.embed([piece]))
             for k in range(n_windows)
             if (several[k] >= 2).sum() * self._frame_s >= 0.25
-            for slot, clean_s, piece in self._local_speakers(cuts[k], activations[k])
+            for slot, clean_s, piece in self._local_speakers(window(k), activations[k])
         ]
         pieces = Pieces(
             np.concatenate([self._encoder.embed([]), *(vector for *_, vector in found)]),
@@ -364,11 +370,12 @@ class SegmentationDiarizer:
         windows = embed_windows(self._encoder, samples, speech)
         return _Local(windows, overlapped, pieces, frames)
 
-    def _segment(self, cuts: Sequence[Signal]) -> Floats:
+    def _segment(self, window: Callable[[int], Signal], n_windows: int) -> Floats:
         """Activations of local speakers, shape (windows, frames, 3)."""
         found = []
-        for first in range(0, len(cuts), 16):
-            batch = self._torch.from_numpy(np.stack(cuts[first : first + 16]))[:, None]
+        for first in range(0, n_windows, 16):
+            cuts = [window(k) for k in range(first, min(first + 16, n_windows))]
+            batch = self._torch.from_numpy(np.stack(cuts))[:, None]
             with self._torch.inference_mode():
                 found.append(self._model(batch).numpy())
         return np.concatenate(found)
@@ -387,7 +394,7 @@ class SegmentationDiarizer:
             seen[first : first + n_frames] += 1
         return total / np.maximum(seen, 1)
 
-    def _speech(self, samples: Signal, voiced: NDArray[np.bool_]) -> list[Interval]:
+    def _speech(self, samples: AnySignal, voiced: NDArray[np.bool_]) -> list[Interval]:
         """Silero's speech, whose pauses are sharp, and what only PyanNet hears.
 
         Of PyanNet's stretches those that silero misses almost entirely; all of them where

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from aegis.audio import SAMPLE_RATE_HZ, Signal
+from aegis.audio import SAMPLE_RATE_HZ, AnySignal, Signal
 from aegis.engines import (  # diarization: its engines register on import
     EngineInfo,
     Segment,
@@ -69,7 +69,7 @@ class JoinedClock:
 class Whisper:
     """A CTranslate2 Whisper model behind the :class:`~aegis.engines.Transcriber` protocol."""
 
-    beam_size = 1
+    beam_size, reads_parts = 1, True
     _word_times = True
 
     def __init__(
@@ -92,7 +92,7 @@ class Whisper:
             str(model_dir(model)), device="cpu", compute_type=compute_type, cpu_threads=1
         )
 
-    def transcribe(self, samples: Signal, language: str | None) -> Transcript:
+    def transcribe(self, samples: AnySignal, language: str | None) -> Transcript:
         """Words of one recording; ``language`` None lets the first block decide.
 
         Raises
@@ -117,7 +117,7 @@ class Whisper:
         return Transcript(language or "und", probability, tuple(segments), tuple(speech))
 
     def _decode(
-        self, samples: Signal, chunks: Sequence[Interval], language: str | None
+        self, samples: AnySignal, chunks: Sequence[Interval], language: str | None
     ) -> tuple[list[Segment], Any]:
         """Segments of the joined chunks; a window that loops is decoded again, once."""
         rate = SAMPLE_RATE_HZ

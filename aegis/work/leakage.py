@@ -27,7 +27,7 @@ import pandas as pd
 
 from aegis import engines
 from aegis.attackers import anonymity_sets
-from aegis.audio import SAMPLE_RATE_HZ, Signal, check_generated, read_wav
+from aegis.audio import SAMPLE_RATE_HZ, Signal, check_generated, open_channel
 from aegis.engines.conversion import describe_speaker
 from aegis.engines.systems import undo_world
 from aegis.errors import ItemError
@@ -173,8 +173,7 @@ def _versions(
     item: Item, settings: Item, run: Run, failed: Rows
 ) -> Iterator[tuple[str, int, dict[int, Signal]]]:
     """(system, pseudo-profile, its turns by number), the original first."""
-    sound = np.atleast_2d(read_wav(run.original_path(item["recording_id"])))
-    channel = sound[min(item["channel"], len(sound) - 1)]
+    channel = open_channel(run.original_path(item["recording_id"]), item["channel"])
     turns = {i: channel[start:end] for i, (_, start, end) in enumerate(item["turns"])}
     yield ORIGINAL, 0, turns
     context = window_signal(channel, tuple(map(tuple, item["context"])))
@@ -201,8 +200,8 @@ def _versions(
                 undone = {i: undo_world(turn, here, there) for i, turn in made.items()}
                 yield UNDONE, int(number), undone
     for condition, (_, spans) in item["conditions"].items():
-        rebuilt = np.atleast_2d(read_wav(run.conversation_path(condition, item["recording_id"])))
-        cut = {i: rebuilt[0][start:end] for i, (start, end) in enumerate(spans) if end > start}
+        rebuilt = open_channel(run.conversation_path(condition, item["recording_id"]), 0)
+        cut = {i: rebuilt[start:end] for i, (start, end) in enumerate(spans) if end > start}
         if cut:
             yield f"study: {condition}", 1, cut
 

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from aegis import engines
-from aegis.audio import Signal, read_wav
+from aegis.audio import AnySignal, Signal, join_signals, open_channel, open_wav
 from aegis.errors import AudioError
 from aegis.stats import Floats
 from aegis.tables import Run
@@ -137,8 +137,8 @@ def embed_windows(item: dict[str, Any], settings: dict[str, Any], run: Run) -> d
     AudioError
         A window lies outside the file, or a vector is zero or not finite.
     """
-    sound = _read_sound(item, run)
-    signals = [_cut(sound, channel, pieces, item["id"]) for channel, pieces in item["windows"]]
+    rows = {c: _open_sound(item, c, run) for c in {channel for channel, _ in item["windows"]}}
+    signals = [_cut(rows[channel], pieces, item["id"]) for channel, pieces in item["windows"]]
     encoder = engines.load("encoder", item["backend"])
     with engines.engine_time():
         vectors = np.asarray(encoder.embed(signals), dtype=np.float32)
@@ -149,18 +149,19 @@ def embed_windows(item: dict[str, Any], settings: dict[str, Any], run: Run) -> d
     return {"vectors": encoded, "dimension": int(vectors.shape[1])}
 
 
-def _read_sound(item: dict[str, Any], run: Run) -> Signal:
-    """Shape (channels, n)."""
+def _open_sound(item: dict[str, Any], channel: int, run: Run) -> AnySignal:
+    """The channel that a window lies in; the first where there is no such channel."""
     if item["condition"] == CONVERTED_TURNS:
-        turns = [np.atleast_2d(read_wav(run.root / file)) for file in item["turn_files"]]
-        return np.concatenate(turns, axis=1)
+        return join_signals([open_channel(run.root / file, 0) for file in item["turn_files"]])
+    path = run.conversation_path(item["condition"], item["recording_id"])
     if item["condition"] == ASSIGNED_VOICE:
-        return np.atleast_2d(read_wav(run.voice_path(item["recording_id"])))
-    return np.atleast_2d(read_wav(run.conversation_path(item["condition"], item["recording_id"])))
+        path = run.voice_path(item["recording_id"])
+    sound = open_wav(path)
+    known = sound.ndim == 2 and channel < len(sound)
+    return open_channel(path, channel if known else 0)
 
 
-def _cut(sound: Signal, channel: int, pieces: Sequence[Sequence[int]], name: str) -> Signal:
-    row = sound[channel] if channel < len(sound) else sound[0]
+def _cut(row: AnySignal, pieces: Sequence[Sequence[int]], name: str) -> Signal:
     signal = window_signal(row, tuple((start, end) for start, end in pieces))
     missing = sum(end - start for start, end in pieces) - signal.size
     # A turn may end a few ms after the last sample; more than that is a wrong file.

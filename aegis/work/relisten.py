@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from aegis import engines
-from aegis.audio import SAMPLE_RATE_HZ, read_wav
+from aegis.audio import SAMPLE_RATE_HZ, mono_of, open_wav
 from aegis.matching import Match, match_intention
 from aegis.tables import SCHEMAS, Run, empty_table
 from aegis.words import read_words
@@ -65,11 +64,10 @@ def _ok(table: pd.DataFrame) -> list[Item]:
 
 def listen(item: Item, settings: Item, run: Run) -> Item:
     """Transcribe one sound: ``text``, ``language``, ``flagged`` and ``words`` with times."""
-    samples = read_wav(run.root / item["file"])
-    mono = samples if samples.ndim == 1 else samples.mean(axis=0, dtype=np.float32)
+    mono = mono_of(open_wav(run.root / item["file"]))
     transcriber = engines.load("transcriber", settings["asr"])
     with engines.engine_time():
-        transcript = transcriber.transcribe(mono, item["language"])
+        transcript = transcriber.transcribe(engines.heard_by(transcriber, mono), item["language"])
     words = read_words(transcript, mono.size / SAMPLE_RATE_HZ)
     return {
         "text": " ".join(word.text for word in words),

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from aegis import engines
-from aegis.audio import SAMPLE_RATE_HZ, Signal, read_wav, write_wav
+from aegis.audio import SAMPLE_RATE_HZ, Signal, open_wav, read_wav, write_wav
 from aegis.engines import EditRequest, Span, Voice, Word
 from aegis.engines.rendering import replaced_text
 from aegis.errors import RenderError
@@ -341,7 +341,7 @@ def reconstruct(item: Item, settings: Item, run: Run) -> Item:
     fade_s = float(settings["join_fade_s"])
     path = run.conversation_path(condition, item["recording_id"])
     written = write_wav(path, assemble(segments, read, fade_s))
-    steps = replay_steps(segments, read, read_wav(path), written.gain_db, fade_s)
+    steps = replay_steps(segments, read, open_wav(path), written.gain_db, fade_s)
     file = run.relative(path)
     return {
         **asdict(count_segments(segments, turns)),

@@ -16,9 +16,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from aegis import engines
-from aegis.audio import SAMPLE_RATE_HZ, Signal, cut, read_wav
+from aegis.audio import (
+    SAMPLE_RATE_HZ,
+    AnySignal,
+    LongSignal,
+    Signal,
+    cut,
+    mono_of,
+    open_wav,
+    rows_of,
+)
 from aegis.engines import SpeakerTurn, Transcript
 from aegis.engines.activity import find_speech, voice_probabilities
 from aegis.errors import ItemError, ManifestError
@@ -102,7 +112,7 @@ def transcribe_recording(item: Item, settings: Item, run: Run) -> Item:
     dict
         ``words``, ``turns``, ``diarization`` and ``screening`` rows.
     """
-    samples = read_wav(run.original_path(item["id"]))
+    samples = open_wav(run.original_path(item["id"]))
     duration_s = samples.shape[-1] / SAMPLE_RATE_HZ
     automatic: list[Stretch] = []
     given = _read_turns(item)
@@ -115,8 +125,7 @@ def transcribe_recording(item: Item, settings: Item, run: Run) -> Item:
         channels = _listen_to_channels(samples, item, settings)
         automatic = [stretch for channel in channels for stretch in channel.stretches]
     else:
-        mono = samples if samples.ndim == 1 else samples.mean(axis=0, dtype=np.float32)
-        channel, automatic = _listen_to_speakers(mono, item, settings, given)
+        channel, automatic = _listen_to_speakers(mono_of(samples), item, settings, given)
         channels = [channel]
     engine_names = {"diarizer": GIVEN} if given else {}
     return _rows(item, channels, automatic, duration_s) | engine_names
@@ -135,17 +144,16 @@ def _read_turns(item: Item) -> list[GivenTurn]:
         raise ItemError(str(error).replace(Path(item["given"]["path"]).name, "turns")) from error
 
 
-def _take_turns(samples: Signal, given: Sequence[GivenTurn], item: Item) -> list[_Channel]:
+def _take_turns(samples: AnySignal, given: Sequence[GivenTurn], item: Item) -> list[_Channel]:
     """Turns with words as they were given; their words have no times.
 
     Where each channel is one speaker's, a turn belongs to its loudest channel.
     """
     if not item["language"]:
         raise ItemError("given turns need the parameter language of 00_corpora")
-    rows = np.atleast_2d(samples)
-    if item["layout"] != "speaker_per_channel":
-        rows = rows.mean(axis=0, keepdims=True, dtype=np.float32)
-    duration_s = rows.shape[1] / SAMPLE_RATE_HZ
+    apart = samples.ndim == 2 and item["layout"] == "speaker_per_channel"
+    rows = rows_of(samples) if apart else [mono_of(samples)]
+    duration_s = samples.shape[-1] / SAMPLE_RATE_HZ
     placed = check_stretches([Stretch(t.start_s, t.end_s, t.speaker) for t in given], duration_s)
     loudest = [_loudest_channel(rows, stretch) for stretch in placed]
     channels = []
@@ -172,13 +180,13 @@ def _take_turns(samples: Signal, given: Sequence[GivenTurn], item: Item) -> list
     return channels
 
 
-def _loudest_channel(rows: Signal, stretch: Stretch) -> int:
-    piece = cut(rows, stretch.start_s, stretch.end_s)
-    return int(np.square(piece, dtype=np.float64).sum(axis=1).argmax())
+def _loudest_channel(rows: Sequence[AnySignal], stretch: Stretch) -> int:
+    pieces = (cut(row, stretch.start_s, stretch.end_s) for row in rows)
+    return int(np.argmax([np.square(piece, dtype=np.float64).sum() for piece in pieces]))
 
 
 def _listen_to_speakers(
-    samples: Signal, item: Item, settings: Item, given: Sequence[GivenTurn] = ()
+    samples: AnySignal, item: Item, settings: Item, given: Sequence[GivenTurn] = ()
 ) -> tuple[_Channel, list[Stretch]]:
     """One channel of several speakers; beside it what the diarizer finds by itself."""
     transcript = _transcribe(samples, item["language"], settings)
@@ -188,9 +196,10 @@ def _listen_to_speakers(
         free: list[SpeakerTurn] = []
     else:
         diarizer = engines.load("diarizer", settings["diarizer"])
+        heard = engines.heard_by(diarizer, samples)
         with engines.engine_time():
-            found = diarizer.diarize(samples, item["n_speakers"])
-            free = diarizer.diarize(samples, None) if item["n_speakers"] else found
+            found = diarizer.diarize(heard, item["n_speakers"])
+            free = diarizer.diarize(heard, None) if item["n_speakers"] else found
     stretches, automatic = (
         check_stretches([Stretch(t.start_s, t.end_s, t.speaker) for t in turns], duration_s)
         for turns in (found, free)
@@ -202,11 +211,11 @@ def _listen_to_speakers(
     return _Channel(transcript, words, stretches, turns), automatic
 
 
-def _listen_to_channels(samples: Signal, item: Item, settings: Item) -> list[_Channel]:
+def _listen_to_channels(samples: AnySignal, item: Item, settings: Item) -> list[_Channel]:
     """Each channel is one speaker; the louder channel's bleed is muted in the others."""
     channels, language = [], item["language"]
     duration_s = samples.shape[-1] / SAMPLE_RATE_HZ
-    for number, own in enumerate(mute_bleed(samples)):
+    for number, own in enumerate(rows_of(mute_bleed(samples))):
         transcript = _transcribe(own, language, settings)
         language = language or (transcript.language if transcript.segments else None)
         name = str(number)
@@ -218,10 +227,11 @@ def _listen_to_channels(samples: Signal, item: Item, settings: Item) -> list[_Ch
     return channels
 
 
-def _transcribe(samples: Signal, language: str | None, settings: Item) -> Transcript:
+def _transcribe(samples: AnySignal, language: str | None, settings: Item) -> Transcript:
     transcriber = engines.load("transcriber", settings["asr"])
+    heard = engines.heard_by(transcriber, samples)
     with engines.engine_time():
-        transcript: Transcript = transcriber.transcribe(samples, language)
+        transcript: Transcript = transcriber.transcribe(heard, language)
     return transcript
 
 
@@ -236,17 +246,33 @@ def _turns(
     return build_turns(words, stretches, transcript.speech, duration_s, longest_s, pause_s)
 
 
-def mute_bleed(samples: Signal, louder_db: float = BLEED_DB, frame_s: float = 0.05) -> Signal:
+def mute_bleed(
+    samples: AnySignal, louder_db: float = BLEED_DB, frame_s: float = 0.05
+) -> LongSignal:
     """Silence each channel, shape (channels, n), where another one is louder by ``louder_db``."""
     frame = round(frame_s * SAMPLE_RATE_HZ)
-    n_frames = -(-samples.shape[1] // frame)
-    padded = np.pad(samples, ((0, 0), (0, n_frames * frame - samples.shape[1])))
-    power = np.square(padded.reshape(len(samples), n_frames, frame), dtype=np.float64).mean(axis=2)
+    power = _frame_power(samples, frame)
     # Three frames around decide, so that the quiet start of a word is not cut off.
     wide = np.stack([np.convolve(row, np.ones(3) / 3, mode="same") for row in power])
     keep = wide * 10 ** (louder_db / 10) >= wide.max(axis=0, keepdims=True)
-    mask = np.repeat(keep, frame, axis=1)[:, : samples.shape[1]]
-    return np.asarray(samples * mask, dtype=np.float32)
+
+    def read(first: int, last: int) -> Signal:
+        mask = np.repeat(keep[:, first // frame : -(-last // frame)], frame, axis=1)
+        at = first % frame
+        return np.asarray(samples[..., first:last] * mask[:, at : at + last - first], np.float32)
+
+    return LongSignal(samples.shape, read)
+
+
+def _frame_power(samples: AnySignal, frame: int) -> NDArray[np.float64]:
+    """Mean power of each frame, shape (channels, frames); the last one continued with silence."""
+    found, step = [], 1000 * frame
+    for first in range(0, samples.shape[1], step):
+        part = samples[..., first : first + step]
+        padded = np.pad(part, ((0, 0), (0, -part.shape[1] % frame)))
+        squares = np.square(padded.reshape(len(padded), -1, frame), dtype=np.float64)
+        found.append(squares.mean(axis=2))
+    return np.concatenate(found, axis=1)
 
 
 def _rows(

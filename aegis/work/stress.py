@@ -88,8 +88,7 @@ def stress_recording(item: Item, settings: Item, run: Run) -> Item:
     else:
         stressed, clock = stress(samples, name, rng)
     path = run.secret / "stressed" / name / f"{item['id']}.wav"
-    written = write_wav(path, stressed)
-    path.chmod(0o600)
+    written = write_wav(path, stressed, private=True)
     file = run.relative(path)
     return {
         "status": "ok", "file": file, "sha256": written.sha256, "n_samples": written.n_samples,

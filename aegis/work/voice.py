@@ -29,6 +29,7 @@ from aegis.audio import (
     Signal,
     check_generated,
     check_not_source,
+    open_channel,
     read_wav,
     resample,
     write_wav,
@@ -40,6 +41,7 @@ from aegis.pool import RATIOS, PoolManifest, Unit, judge_unit, measure_quality, 
 from aegis.tables import SCHEMAS, Run, content_id
 from aegis.voices import read_traits
 from aegis.windows import (
+    cut_intervals,
     place_windows,
     profile_vector,
     usable_intervals,
@@ -50,7 +52,8 @@ from aegis.work import ItemResult
 
 Item = dict[str, Any]
 Rows = list[dict[str, Any]]
-CONTEXT_S = 30.0
+CONTEXT = 30 * SAMPLE_RATE_HZ
+"""Samples of a speaker's speech that describe the voice."""
 MIN_SPEECH_S = 1.0
 
 
@@ -88,13 +91,12 @@ def describe_profile(item: Item, settings: Item, run: Run) -> Item:
     usable_s = sum(end - start for start, end in item["intervals"]) / SAMPLE_RATE_HZ
     if usable_s < MIN_SPEECH_S:
         raise AudioError(f"too little speech: {usable_s:.2f} s, a profile needs {MIN_SPEECH_S} s")
-    sound = np.atleast_2d(read_wav(run.original_path(item["recording_id"])))
-    channel = sound[min(item["channel"], len(sound) - 1)]
+    channel = open_channel(run.original_path(item["recording_id"]), item["channel"])
     windows = [window_signal(channel, tuple(map(tuple, window))) for window in item["windows"]]
-    speech = window_signal(channel, tuple(map(tuple, item["intervals"])))
+    speech = window_signal(channel, cut_intervals(item["intervals"], 0, CONTEXT))
     return {
         "vectors": {name: embed(name, windows, item["id"]) for name in settings["backends"]},
-        "f0_median_hz": find_f0_median(speech[: round(CONTEXT_S * SAMPLE_RATE_HZ)]),
+        "f0_median_hz": find_f0_median(speech),
     }
 
 
@@ -357,7 +359,7 @@ def conversion_items(
 
 def context_intervals(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The longest intervals, at most 30 s together (the last one cut), in time order."""
-    left, kept = round(CONTEXT_S * SAMPLE_RATE_HZ), []
+    left, kept = CONTEXT, []
     for start, end in sorted(spans, key=lambda span: (span[0] - span[1], span)):
         if left > 0 and end > start:
             kept.append((start, min(end, start + left)))
@@ -368,8 +370,7 @@ def context_intervals(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]
 def convert_profile(item: Item, settings: Item, run: Run) -> Item:
     """Convert all turns of a profile; a turn may fail alone. ``settings``: converter, seed."""
     converter = engines.load("converter", settings["converter"])
-    sound = np.atleast_2d(read_wav(run.original_path(item["recording_id"])))
-    channel = sound[min(item["channel"], len(sound) - 1)]
+    channel = open_channel(run.original_path(item["recording_id"]), item["channel"])
     voice = load_voice(item["voice"], run)
     context = window_signal(channel, tuple(map(tuple, item["context"])))
     condition = (
