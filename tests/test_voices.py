@@ -97,6 +97,41 @@ def test_cohort_is_disjoint_from_corpus_and_pool():
     assert not {f"kokoro:{voice}" for voice in cohort} & corpus
 
 
+@pytest.mark.engine
+def test_no_person_is_twice_in_the_cohort_or_also_in_corpus_or_pool():
+    """One person: the same name after the language, and voices over 0.9 alike.
+
+    Names alone do not say it: hf_alpha and jf_alpha are numbered speakers, 0.1 alike.
+    """
+    from aegis.engines.synthesis import MIXTURES
+    from aegis.manifests import MANIFESTS, reserved_voices
+    from aegis.pool import read_pool
+    from aegis.weights import model_dir
+
+    folder = model_dir("kokoro-voices") / "voices"
+    points = {path.stem: np.fromfile(path, np.float32) for path in folder.glob("*.bin")}
+    middle = np.mean(list(points.values()), axis=0)
+    points = {name: voices.unit_norm(point - middle) for name, point in points.items()}
+
+    def person(name):
+        """The voices of whoever speaks with this one."""
+        called = [other for other in points if other.partition("_")[2] == name.partition("_")[2]]
+        return frozenset(other for other in called if points[other] @ points[name] > 0.9)
+
+    assert person("em_alex") == {"em_alex", "pm_alex"} and person("hf_alpha") == {"hf_alpha"}
+    cohort = [person(name) for name in voices.read_cohort("ge2e")["voices"]]
+    assert len(set(cohort)) == len(cohort) == 18
+    corpus = reserved_voices("demo")
+    pool = read_pool(MANIFESTS / "pool.yaml", corpus)
+    spoken = {voice.partition(":")[2] for voice in corpus if voice.startswith("kokoro:")}
+    # All but the last part of a mixture; that one lends its sounds, as the pool's file says.
+    parts = [MIXTURES.get(name, name).split("+") for name in {u.base_voice for u in pool.units}]
+    taken = {part for names in parts for part in (names[:-1] or names)}
+    people = [{person(name) for name in names & points.keys()} for names in (spoken, taken)]
+    assert not people[0] & people[1]
+    assert not set(cohort) & (people[0] | people[1])
+
+
 def test_missing_or_broken_cohort(tmp_path):
     with pytest.raises(ManifestError, match="no cohort for 'x'"):
         voices.read_cohort("x", tmp_path)
