@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from aegis.pipeline import StageOutcome
+    from aegis.store import Moved
     from aegis.tables import Run
 
 app = typer.Typer(
@@ -294,6 +295,51 @@ def release(
             typer.echo(str(blocker))
         archive = build_release(opened, out, conditions, with_audio, accept, card)
     typer.echo(f"released: {archive}")
+
+
+@_command
+def push(
+    run: Annotated[str, typer.Argument(help="Name of the run.")],
+    url: Annotated[str, typer.Argument(help="Where to: file://, s3://, gs://, az://, ...")],
+    with_secret: Annotated[
+        bool, typer.Option("--with-secret", help="Originals, voices and all sound go along.")
+    ] = False,
+) -> None:
+    """Bring a store to the state of a run; only contents that are not there are sent."""
+    from aegis.pipeline import locked
+    from aegis.store import push as push_run
+    from aegis.tables import open_run
+
+    opened = open_run(run)
+    with locked(opened):
+        moved = push_run(opened, url, with_secret)
+    typer.echo(f"pushed {_told(moved)}")
+
+
+@_command
+def pull(
+    url: Annotated[str, typer.Argument(help="Where `aegis push` brought it.")],
+    run: Annotated[str, typer.Argument(help="Name of the run here.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Overwrite and remove what differs here.")
+    ] = False,
+) -> None:
+    """Bring a run to the state of a store; only files that differ are fetched."""
+    from aegis.pipeline import locked
+    from aegis.store import pull as pull_run
+    from aegis.tables import open_run
+
+    opened = open_run(run, create=True)
+    with locked(opened):
+        moved = pull_run(url, opened, replace)
+    typer.echo(f"pulled {_told(moved)}")
+
+
+def _told(moved: Moved) -> str:
+    return (
+        f"{moved.n_files} files: {moved.n_copied} copied"
+        f" ({moved.n_bytes / 1e6:.1f} MB), {moved.n_removed} removed"
+    )
 
 
 @_command
