@@ -154,9 +154,11 @@ def _keep_traceback(run: Run, record_path: Path) -> None:
 ATTEMPTS = 3
 """How often an item is tried whose worker dies."""
 _OUTSTANDING_PER_WORKER = 4
-_ONE_THREAD = dict.fromkeys(
+WORKER_ENVIRONMENT = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCH_NUM_THREADS"), "1"
-)
+) | {"MALLOC_MMAP_THRESHOLD_": str(4 << 20), "MALLOC_TRIM_THRESHOLD_": str(32 << 20)}
+"""What a worker starts with: one thread, and a C library that gives large arrays back (by
+default glibc keeps up to hundreds of MB of them after a long recording)."""
 _current_stage = ""
 
 
@@ -171,7 +173,7 @@ def local_cluster(workers: int, log: Path) -> Iterator[str]:
     import dask
     from distributed import LocalCluster
 
-    environment = {**_ONE_THREAD, "AEGIS_WORKER_LOG": str(log)}
+    environment = {**WORKER_ENVIRONMENT, "AEGIS_WORKER_LOG": str(log)}
     settings = {
         "distributed.scheduler.allowed-failures": ATTEMPTS - 1,
         # One task a worker: a dying worker then counts against the item that killed it only.

@@ -187,7 +187,8 @@ def main(arguments: list[str]) -> int:
     for bench, reason in absent.items():
         print(f"{bench}: not measured ({reason})")
     target = HERE / "results" / f"{name}.json"
-    print("\n" + say_moves(moved(read_values(target), values)))
+    last = read_values(target)
+    print("\n" + (say_moves(moved(last, values)) if last else "no record yet to compare with"))
     write_results(target, costs, values, absent)
     return 0
 

@@ -1,18 +1,26 @@
 """Seeded trials: a worker, the scheduler or the driver is killed while a study runs.
 
-    .venv/bin/python tests/kill_trials.py --trials 20 --out tests/data/kill_trials.csv
+    .venv/bin/python tests/kill_trials.py --trials 20 --out tests/data/faults/kill_trials.csv
+    .venv/bin/python tests/kill_trials.py --out tests/data/faults/kill_trials_smoke.csv \
+        --params params/smoke.yaml --reference runs/smoke
 
 A scheduler and three workers on loopback run the toy study; at a seeded moment inside a stage
 one process gets SIGKILL. What died is started again, the study is run until it ends, and its
-tables are compared with those of an undisturbed run. One line a trial is appended as it ends.
-``--params params/smoke.yaml`` takes a real profile instead.
+tables are compared with those of an undisturbed run. One line a trial is written as it ends:
+stage and items done at the kill, the last of them by name, runs needed, what differs.
+
+A profile with engines starts each trial from a copy of its undisturbed run in which the stage
+of the kill was never reached: its items, sounds, tables and receipt are gone. All stages from
+there on are run again as far as they are not up to date.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -29,13 +37,15 @@ import pandas as pd
 from toy_study import write_toy
 
 from aegis import checks
+from aegis.pipeline import STAGES
+from aegis.receipts import receipt_path
 from aegis.tables import PROJECT, SCHEMAS, Run
 
 VICTIMS = ("worker", "scheduler", "driver")
 N_WORKERS, N_ITEMS = 3, 12
 TOY = {"00_corpora": N_ITEMS, "01_transcribe": N_ITEMS}
 """Stage -> items, of the toy study."""
-COLUMNS = ["seed", "victim", "stage", "done_at_kill", "planned", "runs", "equal", "lost",
+COLUMNS = ["seed", "victim", "stage", "done_at_kill", "item", "planned", "runs", "equal", "lost",
            "twice", "problems", "seconds"]  # fmt: skip
 
 
@@ -99,6 +109,8 @@ class Study:
     runs: Path
     stages: dict[str, int]
     pause_s: float
+    reference: Run | None = None
+    """The undisturbed run that trials start from; None: from nothing."""
 
     def command(self, name: str, address: str) -> list[str]:
         return [
@@ -112,8 +124,25 @@ class Study:
             stderr=subprocess.DEVNULL,
         )  # fmt: skip
 
-    def done(self, name: str, stage: str) -> int:
-        return len(list((self.runs / name / "secret" / "items" / stage).glob("*.json")))
+    def done(self, name: str, stage: str) -> list[Path]:
+        """Finished items of a stage, the newest last."""
+        found = (self.runs / name / "secret" / "items" / stage).glob("*.json")
+        return sorted(found, key=lambda path: path.stat().st_mtime)
+
+    def rewind(self, name: str, stage: str) -> None:
+        """Make the run of a trial: the undisturbed one before it came to the stage."""
+        if self.reference is None:
+            return
+        run = Run(self.runs / name)
+        shutil.copytree(self.reference.root, run.root)
+        for path in self.done(name, stage):
+            value = json.loads(path.read_text("utf-8"))["value"] or {}
+            for file in value.get("files", {}):
+                (run.root / file).unlink(missing_ok=True)
+        shutil.rmtree(run.secret / "items" / stage)
+        receipt_path(run, stage).unlink()
+        for table in STAGES[stage].writes:
+            run.table_path(table).unlink(missing_ok=True)
 
 
 def toy_study(folder: Path) -> Study:
@@ -137,8 +166,8 @@ def real_study(folder: Path, params: Path, reference: Run) -> Study:
     environment = {**os.environ, "AEGIS_RUNS": str(folder / "runs"), "OMP_NUM_THREADS": "1"}
     items = reference.secret / "items"
     stages = {path.name: len(list(path.glob("*.json"))) for path in sorted(items.iterdir())}
-    stages = {name: n for name, n in stages.items() if n > 1}
-    return Study(params, [], environment, folder / "runs", stages, 1.0)
+    stages = {name: n for name, n in stages.items() if n > 1 and name in STAGES}
+    return Study(params, [], environment, folder / "runs", stages, 1.0, reference)
 
 
 @contextmanager
@@ -161,12 +190,14 @@ def one_trial(
     wanted = int(rng.integers(1, study.stages[stage]))
     pause_s = float(rng.uniform(0.0, study.pause_s))
     name, began = f"trial{seed}", time.monotonic()
+    study.rewind(name, stage)
     cluster.heal()
     driver = study.start(name, cluster.address)
-    while study.done(name, stage) < wanted and driver.poll() is None:
+    while len(study.done(name, stage)) < wanted and driver.poll() is None:
         time.sleep(0.02)
     time.sleep(pause_s)
     done = study.done(name, stage)
+    item = json.loads(done[-1].read_text("utf-8"))["id"] if done else ""
     targets = {"worker": cluster.workers[int(rng.integers(N_WORKERS))],
                "scheduler": cluster.scheduler, "driver": driver}  # fmt: skip
     target = targets[victim]
@@ -180,7 +211,7 @@ def one_trial(
     run = Run(study.runs / name)
     equal, lost, twice = compare(run, reference)
     return {
-        "seed": seed, "victim": victim, "stage": stage, "done_at_kill": done,
+        "seed": seed, "victim": victim, "stage": stage, "done_at_kill": len(done), "item": item,
         "planned": study.stages[stage], "runs": runs, "equal": equal and code == 0, "lost": lost,
         "twice": twice,
         "problems": len(set(checks.verify_run(run)) - set(checks.verify_run(reference))),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -117,3 +118,27 @@ def test_what_moved_by_more_than_a_fifth_is_named(bench: ModuleType, tmp_path: P
     assert bench.read_values(tmp_path / "absent.json") == {}
     bench.write_results(tmp_path / "r.json", pd.DataFrame(), now, {})
     assert bench.moved(bench.read_values(tmp_path / "r.json"), now).empty
+
+
+def test_a_second_bench_says_what_moved(
+    bench: ModuleType,
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """``make bench`` three times: no record, the same again, one stage 40 % slower."""
+    monkeypatch.setenv("AEGIS_RUNS", str(tmp_path))
+    monkeypatch.setattr(bench, "HERE", tmp_path / "bench")
+    monkeypatch.setattr(bench, "run_extras", lambda name: ({"worker_overhead_ms": 2.0}, {}))
+    (tmp_path / "bench").mkdir()
+    for expected in ("no record yet", "nothing moved by more than 20%"):
+        assert bench.main(["--run", "toy"]) == 0
+        assert expected in capsys.readouterr().out.splitlines()[-1]
+    write_receipt(run, receipt("01_transcribe", 34.4, 32.0))
+    assert bench.main(["--run", "toy"]) == 0
+    said = capsys.readouterr().out.split("moved by more than 20%:")[1]
+    # 36 s of wall time became 50.4 s, over the same engines; overhead of workers stayed.
+    assert re.search(r"wall_over_bare_engines +1\.5\d* +2\.1\d* +0\.4", said)
+    assert "worker_overhead_ms" not in said
+    assert json.loads((tmp_path / "bench/results/toy.json").read_text())["values"]

@@ -372,13 +372,17 @@ class SegmentationDiarizer:
 
     def _segment(self, window: Callable[[int], Signal], n_windows: int) -> Floats:
         """Activations of local speakers, shape (windows, frames, 3)."""
-        found = []
+        found = np.zeros((0, 0, 0), dtype=np.float32)
         for first in range(0, n_windows, 16):
             cuts = [window(k) for k in range(first, min(first + 16, n_windows))]
             batch = self._torch.from_numpy(np.stack(cuts))[:, None]
             with self._torch.inference_mode():
-                found.append(self._model(batch).numpy())
-        return np.concatenate(found)
+                part = self._model(batch).numpy()
+            if not first:
+                found = np.empty((n_windows, *part.shape[1:]), dtype=np.float32)
+            # Copied: a small array kept from each batch would keep the heap from being reused.
+            found[first : first + 16] = part
+        return found
 
     def _first_frame(self, window: int) -> int:
         return round(window * self.step_s / self._frame_s)
