@@ -147,7 +147,7 @@ def _failed(run: Run, conditions: Sequence[str]) -> Iterator[Blocker]:
     for name in _FATES:
         if not run.has(name):
             continue
-        table = run.read(name)
+        table = _read_fates(run, name)
         side = "renderer" if name == "rendered" else "condition"
         if name == "rendered":
             table = table[table["kind"] == "region"]
@@ -166,6 +166,12 @@ def _failed(run: Run, conditions: Sequence[str]) -> Iterator[Blocker]:
         yield Blocker("failed", row["recording_id"], row["condition"], said)
 
 
+def _read_fates(run: Run, name: str) -> pd.DataFrame:
+    """A table of fates; what is released speaks with the first pseudo-voices alone."""
+    table = run.read(name)
+    return table[table["pseudo_profile"] == 1] if name == "assignments" else table
+
+
 # --- figures --------------------------------------------------------------------------------
 
 Figures = list[dict[str, Any]]
@@ -182,7 +188,7 @@ def coverage(run: Run, conditions: Sequence[str] = RELEASABLE) -> Figures:
     for name, what in (("converted", "turns converted"), ("edits", "edits planned"),
                        ("assignments", "profiles with a pseudo-voice")):  # fmt: skip
         if run.has(name):
-            status = run.read(name)["status"]
+            status = _read_fates(run, name)["status"]
             rows.append((what, int((status == "ok").sum()), len(status)))
     made = run.read("reconstructions")
     for condition in conditions:

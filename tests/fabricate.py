@@ -2,8 +2,9 @@
 
 Six conversations of two speakers, eight turns each, half a second between turns,
 two of three conversations in English. Every third turn names somebody, so every
-profile of most conversations has edits and some profiles have none. All numbers
-follow from ``seed``; nothing here is a result. With ``audio=True`` tones are written
+profile of most conversations has edits and some profiles have none. Every speaker has a
+second pseudo-voice, but for those of French conversations: none was feasible.
+All numbers follow from ``seed``; nothing here is a result. With ``audio=True`` tones are written
 for originals, converted turns, reconstructions and pool voices, one pitch a speaker and
 condition. ``contrasts``, ``claims`` and ``scorecard`` stay empty.
 
@@ -33,6 +34,7 @@ RENDERED_EXTRA_S = 0.25
 NAMES = ("Ruth", "Colin", "Nadia", "Basil", "Odile", "Hugo")
 SURROGATES = ("Vera", "Dylan", "Paula", "Simon", "Clara", "Louis")
 TEXT = "the pain started two days ago and i take five milligrams every morning"
+INFEASIBLE = "target-target distance >= 0.65: no combination satisfies it"
 DERIVED = ("converted", "renderer_a", "renderer_b", "redacted")
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -192,19 +194,27 @@ def _profiles(rows: Rows, recording: str, language: str, rng: np.random.Generato
             "language": language, "n_turns": N_TURNS // 2, "speech_s": N_TURNS / 2 * TURN_S,
             "n_windows": 5, "f0_median_hz": 120.0, "status": "ok", "reason": None,
         })  # fmt: skip
-        rows["assignments"].append({
-            "profile_id": profile, "pseudo_profile": 1, "recording_id": recording,
-            "speaker": speaker, "voice_id": f"v{speaker}", "distance": 0.9, "score": 0.7,
-            "rank": 1, "n_candidates": 4, "n_eligible": 4, "status": "ok", "reason": None,
-        })  # fmt: skip
+        for number, voice in ((1, f"v{speaker}"), (2, "v3" if speaker == "S1" else "v4")):
+            found = number == 1 or language == "en"
+            rows["assignments"].append({
+                "profile_id": profile, "pseudo_profile": number, "recording_id": recording,
+                "speaker": speaker, "voice_id": voice if found else None,
+                "distance": 0.9 if found else None, "score": 0.7 if found else None,
+                "rank": 1 if found else None, "n_candidates": 4, "n_eligible": 4,
+                "status": "ok" if found else "failed", "reason": None if found else INFEASIBLE,
+            })  # fmt: skip
         for backend in ("ge2e", "dvector"):
             row = {"profile_id": profile, "backend": backend, "vector": _vector(rng)}
             rows["profile_embeddings"].append(row)
-    rows["assignment_summary"].append({
-        "recording_id": recording, "pseudo_profile": 1, "n_profiles": 2, "n_assigned": 2,
-        "n_nodes": 2, "min_source_distance": 0.9, "min_target_distance": 0.8, "status": "ok",
-        "reason": None,
-    })  # fmt: skip
+    for number in (1, 2):
+        found = number == 1 or language == "en"
+        rows["assignment_summary"].append({
+            "recording_id": recording, "pseudo_profile": number, "n_profiles": 2,
+            "n_assigned": 2 if found else 0, "n_nodes": 2,
+            "min_source_distance": 0.9 if found else None,
+            "min_target_distance": 0.8 if found else None,
+            "status": "ok" if found else "failed", "reason": None if found else INFEASIBLE,
+        })  # fmt: skip
 
 
 def _pool(rows: Rows, rng: np.random.Generator) -> None:

@@ -247,6 +247,20 @@ def test_figures_are_counted_from_the_tables(run: Run) -> None:
     assert set(searched["of"]) == {len(run.read("edits"))}
 
 
+def test_only_first_pseudo_voices_stand_against_a_release(tmp_path: Path) -> None:
+    run = fabricate_run(tmp_path / "made", n_recordings=3)
+    assigned = run.read("assignments")
+    assert set(assigned.loc[assigned["status"] == "failed", "pseudo_profile"]) == {2}
+    found = {row["quantity"]: (row["covered"], row["of"]) for row in release.coverage(run)}
+    assert found["profiles with a pseudo-voice"] == (6, 6)
+    details = [blocker.detail for blocker in release.find_blockers(run)]
+    assert not [detail for detail in details if "assignments" in detail]
+    assigned.loc[0, ["status", "reason"]] = "failed", "no unit"
+    run.write("assignments", assigned)
+    details = [blocker.detail for blocker in release.find_blockers(run)]
+    assert "1 rows of assignments failed" in details
+
+
 def test_tables_are_released_as_the_receipts_know_them(run: Run, tmp_path: Path) -> None:
     held = members(release.build_release(run, tmp_path / "out"))
     receipt = json.loads(held["made/receipts/07_stitch.json"])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from fabricate import fabricate_run
 
-from aegis import engines
+from aegis import engines, leakage_tables
 from aegis.engines import EngineInfo
 from aegis.errors import AudioError
 from aegis.segments import ORIGINAL
@@ -77,7 +77,8 @@ def test_items_hold_twenty_seconds_in_every_condition(run):
         seconds = sum(end - start for _, start, end in item["turns"]) / 16_000
         assert seconds == pytest.approx(16.0, abs=0.1)  # four turns of four seconds
         assert set(item["conditions"]) == {"converted", "renderer_a", "renderer_b", "redacted"}
-        assert set(item["voices"]) == {"1"}
+        infeasible = item["recording_id"] == "toy/c02"
+        assert set(item["voices"]) == ({"1"} if infeasible else {"1", "2"})
     assert work._first_turns([["a", 0, 100_000], ["b", 100_000, 500_000]], 10.0) == [
         ["a", 0, 100_000], ["b", 100_000, 160_000],
     ]  # fmt: skip
@@ -100,7 +101,8 @@ def test_a_turn_that_fails_is_listed_and_the_others_go_on(run):
     item["turns"][0][2] = item["turns"][0][1] + 4_000
     value = work.make_versions(item, SETTINGS, run)
     assert value["failed"] == [
-        {"system": "mirror", "pseudo_profile": 1, "reason": "mirror: too short"}
+        {"system": "mirror", "pseudo_profile": number, "reason": "mirror: too short"}
+        for number in (1, 2)
     ]
     mirrored = next(v for v in value["vectors"] if v["system"] == "mirror")
     assert sum(mirrored["seconds"]) == pytest.approx(12.0, abs=1.1)
@@ -180,6 +182,41 @@ def test_pool_and_anonymity(run):
     everybody = checked[checked["language"] == "all"].iloc[0]
     assert everybody["n_profiles"] == len(run.read("profiles"))
     assert everybody["n_found_out"] <= everybody["n_assigned"]
+    # The speakers of the French conversation have no second pseudo-voice.
+    counts = checked[checked["language"] == "all"].set_index("pseudo_profile")
+    assert counts["n_profiles"].to_dict() == {1: 6, 2: 6}
+    assert counts["n_assigned"].to_dict() == {1: 6, 2: 4}
+
+
+def test_a_second_pseudo_voice_that_nobody_has_is_missing_and_no_zero(run):
+    """Trials between pseudo-profiles, and all tables of appendix U, where one has no second."""
+    items = items_of(run)
+    segments, _, failed = work.segment_tables(items, results_of(items, run))
+    assert not len(failed)
+    own = segments[segments["system"] == "mirror"]
+    voices = own.groupby("pseudo_profile")["profile_id"].agg(set)
+    assert voices[1] - voices[2] == {"toy/c02/S1", "toy/c02/S2"} and voices[2] < voices[1]
+    turns = run.read("turns")
+    people = work.describe_people(turns, None, pd.DataFrame(columns=["voice"]))
+    (made,) = work.read_conditions(segments, people, (5,), (16_000,)).values()
+    settings = leakage_tables.Settings(1, 50, 50)
+    tables = leakage_tables.measure_condition(
+        made, "16 kHz, 5 s", settings, wanted=("rates", "soft", "search", "structure", "attacks")
+    )
+    for name in ("rates", "soft", "search", "structure", "attacks"):
+        check_table(f"leak_{name}", as_table(f"leak_{name}", tables[name]))
+    rates = tables["rates"]
+    rows = rates[(rates["system"] == "mirror") & (rates["test_set"] == "all")]
+    n = rows.set_index(["trial_type", "pseudo_profile"])[["n_target", "n_nontarget"]].T.to_dict(
+        "list"
+    )
+    # Three pieces of 5 s a speaker: six speakers, and four with a second pseudo-voice.
+    assert n["oaoa", 1] == [6 * 6, 18 * 15] and n["oaoa", 2] == [4 * 6, 12 * 15]
+    assert n["aaaa", 1] == [6 * 3, 18 * 15 // 2] and n["aaaa", 2] == [4 * 3, 12 * 9 // 2]
+    assert n["releases", 1] == n["releases", 2] == [4 * 3, 12 * 15]
+    summary = leakage_tables.summarise_systems(tables)
+    direct = rows.loc[rows["trial_type"] == "oaoa", "eer"]
+    assert summary.loc["mirror", "eer_oaoa"] == pytest.approx(direct.mean())
 
 
 def test_rules_come_from_the_receipt_of_the_assignment():
