@@ -1,52 +1,186 @@
-"""The front page's abstract, written from the table ``claims`` and from nothing else.
+"""The front page's results, written from the table ``claims`` and from nothing else.
 
-A difference is *supported* when its interval excludes zero, *not settled* when the interval
-holds zero (that is never an equivalence), and *not measured* when it has no value. Every
-sentence names the items that it rests on.
+Unit: one claim. A difference is *supported* when its interval excludes zero, *not settled*
+when the interval holds zero (that is never an equivalence), and *not measured* when it has
+no value. Every number stands with its interval and with what it is counted out of.
 
-Functions: :func:`write_abstract`, :func:`summarise`, :func:`list_claims`, :func:`sentence`.
+Functions: :func:`write_abstract`, :func:`main_results`, :func:`summarise`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import pandas as pd
 
+from aegis.tables import CONDITIONS
+
 Claim = dict[str, Any]
 
-HEADINGS = {
-    "The population": ("n_recordings", "minutes", "n_profiles", "n_turns", "n_intentions"),
-    "Identifiers spoken anew": (
-        "realised_renderer_", "retained_renderer_", "realised: ", "retained: ",
-    ),
-    "Words": ("wer_original_source", "wer against source: "),
-    "Clinical facts, judged": (
-        "fact_preserved_", "fact_contradicted_", "fact preserved: ", "fact contradicted: ",
-    ),
-    "Linkage, original enrolment against transformed test": (
-        "eer_final_original_converted_all_turns_", "eer_final_converted_all_turns_",
-        "eer_final_renderer_a_all_turns_", "eer_final_renderer_b_all_turns_",
-        "eer edited_region ",
-    ),
-}  # fmt: skip
-"""What the front page lists: a heading and the ids (or their beginnings) of its claims."""
+POPULATION = ("n_recordings", "minutes", "n_profiles", "n_turns", "n_intentions")
 PRIMARY = (
     "realised: ", "retained: ", "fact preserved: ", "fact contradicted: ", "wer against source: ",
     "eer all_turns ", "eer edited_region ",
 )  # fmt: skip
 """Beginnings of the ids of the contrasts that the summary sorts."""
+_BETWEEN = "renderer_b - renderer_a"
 _UNITS = {"share": (100, "%"), "difference": (100, "percentage points")}
+_WORDS = {
+    "renderer_a": "renderer A", "renderer_b": "renderer B", "all_turns": "over all turns",
+    "edited_region": "in edited regions", "eer": "attacker's equal error rate",
+    "wer against source": "word error rate against the source",
+    "fact preserved": "facts preserved", "fact contradicted": "facts contradicted",
+    "realised": "replacement heard", "retained": "original still heard",
+}  # fmt: skip
 
 
-def write_abstract(claims: pd.DataFrame | None) -> str:
-    """Markdown: the summary, then the listed claims with their counts."""
+@dataclass(frozen=True)
+class Measure:
+    """A line of the main results: its words and the ids of its claims.
+
+    ``{c}`` in ``claim`` is a condition; ``{b}`` in all three is a speaker backend, and such a
+    measure has one line a backend. ``original`` is the claim of the originals where its id
+    follows another form; ``contrast`` is empty where no contrast belongs to it.
+    """
+
+    words: str
+    claim: str
+    contrast: str = ""
+    original: str = ""
+
+
+MAIN = {
+    "Can a speaker be linked to the original?": (
+        Measure("attacker's equal error rate, all turns ({b}; chance is 50 %)",
+                "eer_final_{c}_all_turns_{b}",
+                "eer all_turns ({b}, attacker): " + _BETWEEN,
+                "eer_final_original_converted_all_turns_{b}"),
+        Measure("the same, edited regions only ({b})",
+                "eer_final_{c}_edited_region_{b}",
+                "eer edited_region ({b}, attacker): " + _BETWEEN,
+                "eer_final_original_converted_edited_region_{b}"),
+    ),
+    "Is each replacement heard, and is the original gone?": (
+        Measure("replacement heard, one at a time", "realised_{c}", "realised: " + _BETWEEN),
+        Measure("original still heard, one at a time", "retained_{c}", "retained: " + _BETWEEN),
+        Measure("original still heard in the conversation", "retained_conversation_{c}"),
+    ),
+    "Are the clinical facts still said?": (
+        Measure("facts preserved", "fact_preserved_{c}", "fact preserved: " + _BETWEEN),
+        Measure("facts contradicted", "fact_contradicted_{c}", "fact contradicted: " + _BETWEEN),
+    ),
+    "Are the words still said?": (
+        Measure("word error rate against the source transcript", "wer_{c}_source",
+                "wer against source: " + _BETWEEN),
+    ),
+}  # fmt: skip
+"""The four questions of the front page and what answers each."""
+
+
+def write_abstract(claims: pd.DataFrame | None, address: str = "") -> str:
+    """Markdown: how much there is, the main results, and what they support.
+
+    Parameters
+    ----------
+    address
+        Of the page that lists all claims; empty for no link.
+    """
     if claims is None:
         return "This run has not reached its contrasts yet, so there is nothing to claim.\n"
     if claims.empty:
         return "This run makes no claims.\n"
-    return summarise(claims) + "\n" + list_claims(claims)
+    rows = claims.to_dict("records")
+    parts = [_population(rows), main_results(rows), summarise(claims)]
+    if address:
+        said = (
+            f'All {len(claims)} numbers with their counts: <a href="{escape(address)}">claims</a>.'
+        )
+        parts.append(f"```{{=html}}\n<p>{said}</p>\n```\n")
+    return "\n\n".join(part for part in parts if part)
+
+
+# --- the main results -----------------------------------------------------------------------
+
+
+def main_results(rows: Iterable[Claim]) -> str:
+    """A numbered table of the four results by condition; empty when no claim belongs there."""
+    known = {str(row["claim_id"]): row for row in rows}
+    bodies = [_group(question, measures, known) for question, measures in MAIN.items()]
+    if not any(bodies):
+        return ""
+    names = [_readable(name) for name in CONDITIONS]
+    head = "".join(f'<th scope="col">{c}</th>' for c in ("measure", *names, "B minus A"))
+    table = f"<table><thead><tr>{head}</tr></thead>{''.join(bodies)}</table>"
+    return f"""::: {{#tbl-main}}
+```{{=html}}
+{table}
+```
+
+The four results by condition, with 95 % intervals over conversations and counts. A dash: not
+measured in that condition. A difference is supported when its interval excludes zero.
+:::
+"""
+
+
+def _group(question: str, measures: Iterable[Measure], known: Mapping[str, Claim]) -> str:
+    lines = "".join(_line(m, b, known) for m in measures for b in _backends(m, known))
+    width = len(CONDITIONS) + 2
+    head = f'<tr><th scope="rowgroup" colspan="{width}">{escape(question)}</th></tr>'
+    return f"<tbody>{head}{lines}</tbody>" if lines else ""
+
+
+def _backends(measure: Measure, known: Mapping[str, Claim]) -> list[str]:
+    """The speaker backends that have this measure; one without a name where it knows none."""
+    if "{b}" not in measure.claim:
+        return [""]
+    pattern = re.escape(measure.claim).replace(r"\{c\}", "converted").replace(r"\{b\}", "(.+)")
+    return sorted({found[1] for name in known if (found := re.fullmatch(pattern, name))})
+
+
+def _line(measure: Measure, backend: str, known: Mapping[str, Claim]) -> str:
+    cells = []
+    for condition in CONDITIONS:
+        name = measure.claim
+        if condition == "original" and measure.original:
+            name = measure.original
+        cells.append(_value(known.get(name.format(c=condition, b=backend))))
+    if set(cells) == {"–"}:
+        return ""
+    cells.append(_difference(known.get(measure.contrast.format(b=backend))))
+    words = escape(measure.words.format(b=backend))
+    shown = "".join(f"<td>{cell}</td>" for cell in cells)
+    return f'<tr><th scope="row">{words}</th>{shown}</tr>'
+
+
+def _value(claim: Claim | None) -> str:
+    """A value, its interval and its counts, each on a line of its own."""
+    if claim is None or pd.isna(claim["value"]):
+        return "–"
+    lines = [f"{100 * claim['value']:.1f} %"]
+    if not pd.isna(claim["ci_low"]):
+        lines.append(f"{100 * claim['ci_low']:.1f} to {100 * claim['ci_high']:.1f}")
+    if not pd.isna(claim["denominator"]):
+        of = "" if pd.isna(claim["numerator"]) else f"{claim['numerator']:g} of "
+        lines.append(f"{of or 'n = '}{claim['denominator']:g}")
+        lines += [f"{claim['unknown']:g} unknown"] if claim["unknown"] else []
+    return "<br>".join([lines[0], *(f"<small>{line}</small>" for line in lines[1:])])
+
+
+def _difference(claim: Claim | None) -> str:
+    if claim is None or pd.isna(claim["value"]):
+        return "–"
+    lines = [f"{100 * claim['value']:+.1f} points"]
+    if not pd.isna(claim["ci_low"]):
+        lines.append(f"{100 * claim['ci_low']:+.1f} to {100 * claim['ci_high']:+.1f}")
+        lines.append("supported" if _excludes_zero(claim) else "not settled")
+    return "<br>".join([lines[0], *(f"<small>{line}</small>" for line in lines[1:])])
+
+
+# --- what they support ------------------------------------------------------------------------
 
 
 def summarise(claims: pd.DataFrame) -> str:
@@ -60,7 +194,6 @@ def summarise(claims: pd.DataFrame) -> str:
     absent = [c for c in contrasts if pd.isna(c["value"])]
     none = "- No contrast has an interval that excludes zero."
     parts = [
-        _population(rows),
         "**Supported by this run: the interval excludes zero.**",
         _listed(resolved, _resolved) or none,
     ]
@@ -82,8 +215,7 @@ def summarise(claims: pd.DataFrame) -> str:
 def _population(rows: Iterable[Claim]) -> str:
     """One sentence of how much there is."""
     known = {str(c["claim_id"]): c for c in rows}
-    names = [n for n in HEADINGS["The population"] if n in known]
-    amounts = [f"{known[n]['value']:,.0f} {known[n]['unit']}" for n in names]
+    amounts = [f"{known[n]['value']:,.0f} {known[n]['unit']}" for n in POPULATION if n in known]
     return f"The run holds {', '.join(amounts)}." if amounts else ""
 
 
@@ -102,44 +234,19 @@ def _resolved(claim: Claim) -> str:
 
 def _short(claim: Claim) -> str:
     scale, unit = _UNITS.get(claim["unit"], (1, claim["unit"]))
-    text = f"{claim['label']}: {scale * claim['value']:.3g} {unit}"
+    text = f"{_readable(claim['label'])}: {scale * claim['value']:.1f} {unit}"
     inside = []
     if not pd.isna(claim["ci_low"]):
-        inside.append(f"{scale * claim['ci_low']:.3g} to {scale * claim['ci_high']:.3g}")
+        inside.append(f"{scale * claim['ci_low']:.1f} to {scale * claim['ci_high']:.1f}")
     if not pd.isna(claim["denominator"]):
-        inside.append(f"{claim['denominator']:g} items")
-    return text + (f" ({', '.join(inside)})" if inside else "")
+        unknown = f", {claim['unknown']:g} unknown" if claim["unknown"] else ""
+        inside.append(f"{claim['denominator']:g} items{unknown}")
+    return text + (f" ({'; '.join(inside)})" if inside else "")
 
 
-def list_claims(claims: pd.DataFrame) -> str:
-    """The listed claims under their headings, one entry each."""
-    rows, parts = claims.to_dict("records"), []
-    for heading, beginnings in HEADINGS.items():
-        own = [c for b in beginnings for c in rows if str(c["claim_id"]).startswith(b)]
-        own = [c for c in own if not str(c["claim_id"]).endswith("_by_value")]
-        if own:
-            parts.append(f"### {heading}\n\n" + "\n".join(f"- {sentence(c)}" for c in own) + "\n")
-    return "\n".join(parts)
-
-
-def sentence(claim: Claim) -> str:
-    """A claim in words; an interval that crosses zero is never called an equality."""
-    label = f"**{claim['label']}**"
-    if pd.isna(claim["value"]):
-        return f"{label}: n/a ({claim['reason']})."
-    scale, unit = _UNITS.get(claim["unit"], (1, claim["unit"]))
-    text = f"{label}: {scale * claim['value']:.3g} {unit}"
-    counts = []
-    if not pd.isna(claim["denominator"]):
-        of = "" if pd.isna(claim["numerator"]) else f"{claim['numerator']:g} "
-        counts = [f"{of}of {claim['denominator']:g}" if of else f"{claim['denominator']:g} items"]
-        unknown, outside = int(claim["unknown"]), int(claim["not_applicable"])
-        counts.append(f"{unknown} unknown, {outside} not applicable")
-    if counts:
-        text += f" ({'; '.join(counts)})"
-    if not pd.isna(claim["ci_low"]):
-        low, high = scale * claim["ci_low"], scale * claim["ci_high"]
-        text += f", 95 % interval {low:.3g} to {high:.3g}"
-        if claim["unit"] == "difference" and claim["ci_low"] <= 0 <= claim["ci_high"]:
-            text += " (holds zero: neither a difference nor equivalence is shown)"
-    return text + "."
+def _readable(label: str) -> str:
+    """A claim's label in the words of the page."""
+    label = label.replace(", attacker)", ")")
+    for name, words in _WORDS.items():
+        label = re.sub(rf"(?<![\w']){re.escape(name)}(?!\w)", words, label)
+    return label

@@ -221,14 +221,16 @@ def write_generated(folder: Path, run: Run, renderer: str, stages: list[str]) ->
     generated = folder / "_generated"
     generated.mkdir(exist_ok=True)
     claims = run.read("claims") if run.has("claims") else None
-    (generated / "abstract.md").write_text(write_abstract(claims), encoding="utf-8")
+    pages = f"runs/{run.root.name}/pages"
+    abstract = write_abstract(claims, f"{pages}/table_claims.html")
+    (generated / "abstract.md").write_text(abstract, encoding="utf-8")
     (generated / "pipeline.md").write_text(pipeline_text(run), encoding="utf-8")
     site = {
         "run": run.root.name,
         "content": content,
         "renderer": renderer,
         "licence": _LICENCE,
-        "pages": f"runs/{run.root.name}/pages",
+        "pages": pages,
         "notebooks": {stage: receipts[stage].get("notebook_sha256") or "" for stage in stages},
     }
     (generated / "site.json").write_text(json.dumps(site, indent=1), encoding="utf-8")

@@ -25,7 +25,18 @@ SHOWN_ROWS = 200
 NO_NOTEBOOK = "a command of its own"
 _UNITS = {
     "_s": "seconds", "_hz": "Hz", "_db": "dB", "_samples": "samples at 16 kHz",
-    "_mb": "MB", "sha256": "SHA-256",
+    "_mb": "MB", "sha256": "SHA-256", "_index": "from 0", "_distance": "cosine distance, 0 to 2",
+    "eer": "share, 0 to 1", "fpr": "share, 0 to 1", "probability": "share, 0 to 1",
+}  # fmt: skip
+_UNIT_OF = {
+    **dict.fromkeys(("tpr", "wer", "precision", "recall", "f1", "accuracy", "auc", "p", "p_holm"),
+                    "share, 0 to 1"),
+    **dict.fromkeys(("file_start", "source_start", "source_end", "out_start", "out_end"),
+                    "samples at 16 kHz"),
+    **dict.fromkeys(("ci_low", "ci_high", "detectable", "equal_conversation"), "as the estimate"),
+    **dict.fromkeys(("char_start", "char_end"), "characters"),
+    **dict.fromkeys(("cllr", "min_cllr", "zebra_bits"), "bits"),
+    "distance": "cosine distance, 0 to 2",
 }  # fmt: skip
 
 
@@ -95,9 +106,9 @@ def write_data_pages(run: Run, pages: Path) -> None:
         rows.append(
             {
                 "table": Html(f'<a href="table_{name}.html">{name}</a>'),
-                "one row is": schema.unit,
                 "rows": "not in this run" if frame is None else len(frame),
                 "visibility": schema.visibility,
+                "one row is": schema.unit,
                 "written by": owner_of(name) or NO_NOTEBOOK,
             }
         )
@@ -163,7 +174,8 @@ def _page_link(run: Run, stage: str) -> str:
 def _columns(schema: Schema) -> pd.DataFrame:
     rows = []
     for column, kind in schema.columns.items():
-        unit = next((unit for end, unit in _UNITS.items() if column.endswith(end)), None)
+        ending = next((unit for end, unit in _UNITS.items() if column.endswith(end)), None)
+        unit = _UNIT_OF.get(column, ending)
         rows.append(
             {
                 "column": column,
@@ -251,7 +263,7 @@ def _engines(receipts: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
 
 # --- the pipeline -----------------------------------------------------------------------
 
-_PER_ROW, _WIDTH, _HEIGHT, _GAP = 4, 210, 74, 34
+_PER_ROW, _WIDTH, _HEIGHT, _GAP = 3, 210, 74, 34
 
 
 def pipeline_figure(run: Run) -> str:
@@ -292,9 +304,9 @@ def _box(run: Run, name: str, x: int, y: int) -> str:
     writes = list(STAGES[name].writes)
     shown = [w for w in writes if not w.startswith("gold_")]
     lines = [", ".join(shown[:2]), ", ".join(shown[2:4]) + (" …" if len(shown) > 4 else "")]
-    text = f'<text x="{x + 10}" y="{y + 22}" font-size="14" font-weight="600">{name}</text>'
+    text = f'<text x="{x + 10}" y="{y + 22}" font-size="15" font-weight="600">{name}</text>'
     for i, line in enumerate(filter(None, lines)):
-        text += f'<text x="{x + 10}" y="{y + 42 + 17 * i}" font-size="11">{escape(line)}</text>'
+        text += f'<text x="{x + 10}" y="{y + 42 + 17 * i}" font-size="12.5">{escape(line)}</text>'
     box = (
         f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="none"'
         ' stroke="currentColor" stroke-opacity="0.5"/>'

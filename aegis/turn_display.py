@@ -24,6 +24,7 @@ CONDITION_LABELS = {
     "renderer_b": "renderer B (whole turn)",
     "redacted": "redacted",
 }
+_JUDGED = {"source_text": "saved transcript", **CONDITION_LABELS}
 _TITLES = {
     "planned": "planned replacement",
     "realised": "replacement heard",
@@ -125,7 +126,9 @@ def _edits(view: TurnView, originals: bool) -> str:
         source = f"{escape(edit.original)} → " if originals else ""
         shown = f"{source}<mark class='d-planned'>{escape(edit.replacement)}</mark>"
         items.append(f"<li>{escape(edit.category)}: {shown}; {'; '.join(outcomes)}</li>")
-    return f'<ul class="edits">{"".join(items)}</ul>' if items else ""
+    if not items:
+        return ""
+    return f'<p class="list-title">Replacements</p><ul class="edits">{"".join(items)}</ul>'
 
 
 def _outcome(replacement: str, original: str) -> str:
@@ -147,24 +150,28 @@ def _facts(facts: Sequence[FactLine], originals: bool) -> str:
     if not facts:
         return ""
     if not originals:
+        counted = fact_counts(facts)
         counts = [
-            f"<li>{CONDITION_LABELS.get(name, name)}: "
-            + ", ".join(f"{n} {label}" for label, n in sorted(own.items()))
+            f"<li>{words}: "
+            + ", ".join(f"{n} {label}" for label, n in sorted(counted[name].items()))
             + "</li>"
-            for name, own in fact_counts(facts).items()
+            for name, words in _JUDGED.items()
+            if name in counted
         ]
-        said = f"<p>{len(facts)} clinical facts in this turn.</p>"
+        one = len(facts) == 1
+        said = f"<p>{len(facts)} clinical fact{'' if one else 's'} in this turn.</p>"
         return f'{said}<ul class="facts">{"".join(counts)}</ul>'
     items = []
     for fact in facts:
         labels = [
-            f'<span class="v-{label or "unobserved"}">{CONDITION_LABELS.get(name, name)}:'
-            f" {label or 'unobserved'}</span>"
-            for name, label in fact.labels.items()
+            f'<span class="v-{fact.labels[name] or "unobserved"}">{label}:'
+            f" {fact.labels[name] or 'unobserved'}</span>"
+            for name, label in _JUDGED.items()
+            if name in fact.labels
         ]
         said = f"{escape(fact.text)} ({escape(fact.importance)})"
         items.append(f"<li>{said}<br>{'; '.join(labels)}</li>")
-    return f'<ul class="facts">{"".join(items)}</ul>'
+    return f'<p class="list-title">Clinical facts</p><ul class="facts">{"".join(items)}</ul>'
 
 
 def turn_text(view: TurnView, originals: bool) -> str:

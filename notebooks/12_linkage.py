@@ -78,7 +78,8 @@ def embed(backend: str, condition: str, kind: str) -> dict:
 eligible = linkage.build_eligibility(profiles, samples, set(sounds), embed, backends)
 eligible = stage.write("eligibility", eligible)
 keys = ["condition", "region_kind", "backend"]
-pd.crosstab([eligible[key] for key in keys], eligible["status"]).rename(columns={"ok": "eligible"})
+counted = pd.crosstab([eligible[key] for key in keys], eligible["status"]).reset_index()
+report.table(counted.rename(columns={"ok": "eligible"}))
 
 # %% [markdown]
 # ## Trials
@@ -94,9 +95,8 @@ pd.crosstab([eligible[key] for key in keys], eligible["status"]).rename(columns=
 conditions = [name for name in CONDITIONS if name in set(reconstructions["condition"])]
 trials, rates = linkage.run_protocols(embed, backends, conditions, recording_of, seed, n_draws)
 trials, rates = stage.write("trials", trials), stage.write("linkage", rates)
-trials.groupby(["protocol", *keys], sort=False)["target"].agg(["sum", "size"]).rename(
-    columns={"sum": "target", "size": "trials"}
-)
+counted = trials.groupby(["protocol", *keys], sort=False)["target"].agg(["sum", "size"])
+report.table(counted.reset_index().rename(columns={"sum": "target", "size": "trials"}))
 
 # %% [markdown]
 # ## Equal error rates

@@ -63,7 +63,7 @@ def test_front_page_numbers_come_from_claims(run, tmp_path):
     add_notebook(run, "13_contrasts", "With claims.")
     text = site.render("toy", tmp_path / "out").index.read_text()
     assert "A toy difference" in text
-    assert "1.23 percentage points (1 of 9; 2 unknown, 0 not applicable)" in text
+    assert "1.2 percentage points (-10.0 to 20.0; 9 items, 2 unknown)" in text
 
 
 def test_no_external_scripts_are_left(run, tmp_path):

@@ -77,6 +77,10 @@
     frame.before(bar);
   };
 
+  // Whether the first column only counts the rows of a data frame.
+  const isCounted = (head, body) => body.rows.length > 0 && !head.cells[0].textContent.trim()
+    && Array.from(body.rows).every((row, i) => row.cells[0].tagName === "TH" && cellText(row, 0) === String(i));
+
   const enhance = (table, number) => {
     const frame = document.createElement("div");
     frame.className = "table-frame";
@@ -86,11 +90,18 @@
     table.before(frame);
     frame.append(table);
     for (const cell of table.querySelectorAll("td")) {
-      if (cell.textContent.length > 60) cell.classList.add("text-long");
+      if (cell.textContent.length > 36) cell.classList.add("text-long");
     }
     const head = table.tHead && table.tHead.rows[table.tHead.rows.length - 1];
     const body = table.tBodies[0];
-    if (!head || !body || body.rows.length < 2) return;
+    if (!head || !body) return;
+    if (isCounted(head, body)) [head, ...body.rows].forEach((row) => row.deleteCell(0));
+    if (!body.rows.length) {
+      body.insertRow().insertCell().textContent = "no rows";
+      body.rows[0].cells[0].colSpan = head.cells.length;
+    }
+    if (table.rows.length > 30) frame.classList.add("long");
+    if (body.rows.length < 2) return;
     const spans = Array.from(body.rows).some((row) => Array.from(row.cells).some((c) => c.rowSpan > 1 || c.colSpan > 1));
     if (spans) return;
     Array.from(head.cells).forEach((header, column) => {

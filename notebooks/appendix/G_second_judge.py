@@ -6,7 +6,7 @@
 # ---
 
 # %% [markdown]
-# # How much depends on the judge? {#sec-second-judge}
+# # G. How much depends on the judge? {#sec-second-judge}
 #
 # A judge must answer 45 cases (36 harmful, 9 benign) in two presentation orders before it sees a
 # study case; a second judge then labels a sample stratified by importance, in both orders, without

@@ -6,7 +6,7 @@
 # ---
 
 # %% [markdown]
-# # Where does every outcome go? {#sec-outcomes}
+# # I. Where does every outcome go? {#sec-outcomes}
 #
 # The full partition of fact labels, contradictions pair by pair, retained originals beside the
 # planned text, the original-audio control and the two edit populations. The paper has 237 facts

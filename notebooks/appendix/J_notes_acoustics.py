@@ -6,7 +6,7 @@
 # ---
 
 # %% [markdown]
-# # Notes from transcripts alone, and the sound {#sec-notes}
+# # J. Notes from transcripts alone, and the sound {#sec-notes}
 #
 # A note is written from one condition's transcript and an id that says only the dataset; the
 # facts reach the judge, never the writer. Invalid notes are unobserved, not empty. The paper has

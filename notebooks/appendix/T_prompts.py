@@ -6,7 +6,7 @@
 # ---
 
 # %% [markdown]
-# # Every prompt, in full {#sec-prompts}
+# # T. Every prompt, in full {#sec-prompts}
 #
 # Prompts are versioned files with a system text, a user template and a reply schema. Braced fields
 # are filled at run time; transcripts and inventories are never cut. The hash covers all parts and

@@ -6,7 +6,7 @@
 # ---
 
 # %% [markdown]
-# # Do the printed numbers follow from the printed counts? {#sec-published}
+# # W. Do the printed numbers follow from the printed counts? {#sec-published}
 #
 # No recording is needed to check a paper's arithmetic. Every count, rate, interval, p value and
 # constant of three documents (the paper, the five-dimension leakage study, the review of the
