@@ -47,6 +47,7 @@ def style() -> None:
     """Set the one figure style of the study."""
     import matplotlib.pyplot as plt
     import seaborn as sns
+    from seaborn.objects import Plot
 
     sns.set_theme(context="notebook", style="whitegrid", palette=PALETTE, font_scale=0.9)
     plt.rcParams.update(
@@ -58,6 +59,8 @@ def style() -> None:
             "axes.spines.right": False,
         }
     )
+    theme = Plot.config.theme  # seaborn's objects do not follow matplotlib's settings
+    theme.update({name: plt.rcParams[name] for name in theme})
 
 
 def percent(numerator: float, denominator: float, digits: int = 1) -> str:

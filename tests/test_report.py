@@ -35,6 +35,19 @@ def test_a_table_without_rows_says_so():
     )
 
 
+def test_both_ways_to_draw_have_one_style():
+    import matplotlib.pyplot as plt
+    from matplotlib.colors import to_hex
+    from seaborn.objects import Plot
+
+    with plt.rc_context():
+        report.style()
+        for settings in (plt.rcParams, Plot.config.theme):
+            assert settings["axes.facecolor"] == "white"
+            colours = settings["axes.prop_cycle"].by_key()["color"]
+            assert [to_hex(colour) for colour in colours] == report.PALETTE
+
+
 def test_player_holds_sound_and_refuses_originals(tmp_path):
     signal = 0.1 * np.sin(np.arange(16_000) / 20).astype(np.float32)
     write_wav(tmp_path / "converted" / "a.wav", signal)

@@ -77,9 +77,26 @@
     frame.before(bar);
   };
 
+  // Long names of columns may break after an underscore.
+  const breakable = (element) => {
+    for (const node of Array.from(element.childNodes).filter((n) => n.nodeType === Node.TEXT_NODE)) {
+      const parts = node.textContent.split(/(?<=_)/);
+      node.replaceWith(...parts.flatMap((part, i) => (i ? [document.createElement("wbr"), part] : [part])));
+    }
+  };
+
   // Whether the first column only counts the rows of a data frame.
   const isCounted = (head, body) => body.rows.length > 0 && !head.cells[0].textContent.trim()
     && Array.from(body.rows).every((row, i) => row.cells[0].tagName === "TH" && cellText(row, 0) === String(i));
+
+  // A data frame with a named index has its names in a second row of headers.
+  const joinHeads = (upper, lower) => {
+    const named = Array.from(lower.cells).findIndex((cell) => !cell.textContent.trim());
+    const rest = Array.from(lower.cells).slice(named);
+    if (named < 1 || upper.cells.length !== lower.cells.length || rest.some((cell) => cell.textContent.trim())) return;
+    rest.forEach((cell, i) => { cell.textContent = upper.cells[named + i].textContent; });
+    upper.remove();
+  };
 
   const enhance = (table, number) => {
     const frame = document.createElement("div");
@@ -92,6 +109,7 @@
     for (const cell of table.querySelectorAll("td")) {
       if (cell.textContent.length > 36) cell.classList.add("text-long");
     }
+    if (table.tHead && table.tHead.rows.length === 2) joinHeads(...table.tHead.rows);
     const head = table.tHead && table.tHead.rows[table.tHead.rows.length - 1];
     const body = table.tBodies[0];
     if (!head || !body) return;
@@ -111,6 +129,7 @@
       button.type = "button";
       button.className = "sort";
       button.append(...header.childNodes);
+      breakable(button);
       button.addEventListener("click", () => sortBy(table, header, column));
       header.append(button);
     });
