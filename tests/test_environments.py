@@ -7,6 +7,7 @@ packages, and no published weights are read.
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ import pytest
 
 from aegis.engines import EditRequest, Span, Voice, Word, worker
 from aegis.engines.paper_render import F5
+from aegis.engines.paper_speech import Sortformer
 from aegis.engines.worker import Worker
+from aegis.errors import ItemError
 
 pytestmark = pytest.mark.environment
 
@@ -78,8 +81,6 @@ torch.save(Vocos.from_hparams(str(folder / "config.yaml")).state_dict(),
 @pytest.fixture(scope="module")
 def f5(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Options of the worker over a random model of the published kind, small enough for a CPU."""
-    import subprocess
-
     need("f5")
     folder = tmp_path_factory.mktemp("f5")
     python = str(worker.find_python("f5"))
@@ -120,3 +121,58 @@ def test_f5_tts_renders_a_turn_with_random_weights(
     said = "".join(capfd.readouterr())
     assert "Nina" not in said
     assert "cough" not in said
+
+
+MAKE_SORTFORMER = """
+import sys
+import torch
+from nemo.collections.asr.models import SortformerEncLabelModel
+from omegaconf import OmegaConf
+
+modules, transformer = "nemo.collections.asr.modules", "transformer.transformer_encoders"
+off = dict.fromkeys(["dropout", "dropout_pre_encoder", "dropout_emb", "dropout_att"], 0.0)
+config = {
+    "sample_rate": 16000, "pil_weight": 0.5, "ats_weight": 0.5, "max_num_of_spks": 4,
+    "model_defaults": {"fc_d_model": 32, "tf_d_model": 16}, "streaming_mode": False,
+    "preprocessor": {
+        "_target_": f"{modules}.AudioToMelSpectrogramPreprocessor", "sample_rate": 16000,
+        "window_size": 0.025, "window_stride": 0.01, "features": 80, "n_fft": 512, "dither": 0.0,
+    },
+    "encoder": {
+        "_target_": f"{modules}.ConformerEncoder", "feat_in": 80, "n_layers": 1, "d_model": 32,
+        "subsampling": "dw_striding", "subsampling_factor": 8, "subsampling_conv_channels": 16,
+        "n_heads": 2, "conv_kernel_size": 9, **off,
+    },
+    "sortformer_modules": {
+        "_target_": f"{modules}.sortformer_modules.SortformerModules", "num_spks": 4,
+        "fc_d_model": 32, "tf_d_model": 16,
+    },
+    "transformer_encoder": {
+        "_target_": f"{modules}.{transformer}.TransformerEncoder", "num_layers": 1,
+        "hidden_size": 16, "inner_size": 32, "num_attention_heads": 2,
+    },
+    "loss": {"_target_": "nemo.collections.asr.losses.bce_loss.BCELoss"},
+}
+torch.manual_seed(4)
+SortformerEncLabelModel(OmegaConf.create(config)).save_to(sys.argv[1])
+"""
+
+
+def test_sortformer_diarizes_with_random_weights(tmp_path: Path) -> None:
+    """NeMo end to end: a .nemo file restored once, turns inside the recording, the same twice."""
+    need("nemo")
+    file = tmp_path / "sortformer.nemo"
+    python = str(worker.find_python("nemo"))
+    subprocess.run([python, "-c", MAKE_SORTFORMER, str(file)], check=True, capture_output=True)
+    options = {"device": "cpu", "model": "sortformer", "checkpoint": str(file)}
+    noise = np.random.default_rng(1).normal(0, 0.1, 3 * 16000).astype(np.float32)
+    with Worker("nemo", options) as started:
+        diarizer = Sortformer(started)
+        turns = diarizer.diarize(noise, None)
+        assert turns
+        assert all(0.0 <= turn.start_s < turn.end_s <= 3.0 for turn in turns)
+        assert {turn.speaker for turn in turns} <= {f"speaker_{k}" for k in range(4)}
+        assert turns == diarizer.diarize(noise, 2)
+        with pytest.raises(ItemError, match="less than 0"):
+            diarizer.diarize(noise[:100], None)
+        assert started.n_starts == 1

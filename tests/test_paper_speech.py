@@ -21,6 +21,7 @@ from aegis.engines.paper_speech import (
     load_pipeline,
     local_pipeline_31,
     parse_sortformer,
+    within,
 )
 from aegis.errors import EngineUnavailable, ItemError
 from aegis.tables import PROJECT
@@ -60,9 +61,10 @@ def test_the_pipeline_gets_arrays_and_the_number_of_speakers() -> None:
         return annotation()
 
     diarizer = PyannoteDiarizer(pipeline, "pyannote-3.1", "r", "MIT", "cpu")
-    assert diarizer.diarize(SILENCE, None) == TURNS
-    diarizer.diarize(SILENCE, 2)
-    assert asked == [((1, 32000), 16000, {}), ((1, 32000), 16000, {"num_speakers": 2})]
+    sound = np.zeros(64000, np.float32)
+    assert diarizer.diarize(sound, None) == TURNS
+    diarizer.diarize(sound, 2)
+    assert asked == [((1, 64000), 16000, {}), ((1, 64000), 16000, {"num_speakers": 2})]
     assert diarizer.diarize(SILENCE[:100], None) == []
 
 
@@ -177,6 +179,11 @@ class Recorded:
     def call(self, call: str, values: Any, arrays: Any) -> Any:
         self.calls.append((call, values))
         return self.reply, {}
+
+
+def test_turns_end_with_the_recording() -> None:
+    made = [SpeakerTurn(0.0, 1.0, "a"), SpeakerTurn(2.5, 3.03, "b"), SpeakerTurn(3.0, 3.03, "a")]
+    assert within(made, 3.0) == [SpeakerTurn(0.0, 1.0, "a"), SpeakerTurn(2.5, 3.0, "b")]
 
 
 def test_sortformer_refuses_what_it_cannot_do() -> None:

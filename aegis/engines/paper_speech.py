@@ -12,7 +12,8 @@ import contextlib
 import inspect
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -196,7 +197,14 @@ class PyannoteDiarizer:
         waveform = torch.from_numpy(samples)[None]
         limits = {} if n_speakers is None else {"num_speakers": n_speakers}
         sound = {"waveform": waveform, "sample_rate": SAMPLE_RATE_HZ}
-        return annotation_turns(self._pipeline(sound, **limits))
+        turns = annotation_turns(self._pipeline(sound, **limits))
+        return within(turns, samples.size / SAMPLE_RATE_HZ)
+
+
+def within(turns: Iterable[SpeakerTurn], seconds: float) -> list[SpeakerTurn]:
+    """Turns cut at a recording's end: a model's last frame may reach beyond it."""
+    cut = [replace(turn, end_s=min(turn.end_s, seconds)) for turn in turns]
+    return [turn for turn in cut if turn.start_s < turn.end_s]
 
 
 # --- NeMo, in a worker -----------------------------------------------------------------------
@@ -245,7 +253,7 @@ class Sortformer:
                 f"unsupported: {seconds:.0f} s, at most {LONGEST_SORTFORMER_S:.0f} s at a time"
             )
         value, _ = self._worker.call("diarize", {}, {"samples": samples})
-        return parse_sortformer(value["lines"])
+        return within(parse_sortformer(value["lines"]), seconds)
 
 
 class Canary:
