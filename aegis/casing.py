@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from aegis.canonical import months, words
 from aegis.lexicon import cities, first_names, institutions, last_names, protected_spans
+from aegis.spoken_tokens import months, words
 
 _TITLE = frozenset(
     words(

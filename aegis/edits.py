@@ -19,10 +19,11 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from aegis.canonical import canonical, plain
+from aegis.canonical import canonical
 from aegis.errors import ItemError
 from aegis.lexicon import NICKNAMES, is_drug, one_apart, protected_spans
 from aegis.recognise_numbers import number_runs
+from aegis.spoken_tokens import plain
 from aegis.surrogates import Surrogates, gender_of, is_given, like_case, starts_with_vowel
 from aegis.tables import content_id
 

@@ -16,7 +16,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from aegis.canonical import words
+from aegis.spoken_tokens import words
 
 DATA = Path(__file__).parent / "data"
 _LOCALES = {

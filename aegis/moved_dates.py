@@ -14,8 +14,9 @@ import datetime
 import re
 from functools import lru_cache
 
-from aegis.canonical import MONTH_NAMES, canonical, months, plain
+from aegis.canonical import canonical
 from aegis.numbers import speakable
+from aegis.spoken_tokens import MONTH_NAMES, months, plain
 
 _TO = {
     "en": r"\s+(?:to|until|till|and|or|through)\s+(?:the\s+)?",

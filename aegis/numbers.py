@@ -4,7 +4,7 @@ Unit: one value (a mention or its replacement) or one turn. :func:`speakable` go
 from writing to words, :func:`aegis.canonical.canonical` from either to one string;
 speaking a value keeps its canonical string. Languages are ``en`` and ``fr``.
 
-Functions: :func:`speakable`, and from ``aegis.canonical``: ``canonical``, ``heard``, ``months``.
+Functions: :func:`speakable`.
 """
 
 from __future__ import annotations
@@ -12,19 +12,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from aegis.canonical import (
-    DIGITS_EN,
-    MONTH_NAMES,
-    SMALL_FR,
-    canonical,
-    heard,
-    months,
-    plain,
-    words,
-    written_value,
-)
-
-__all__ = ["canonical", "heard", "months", "plain", "speakable"]
+from aegis.canonical import written_value
+from aegis.spoken_numbers import DIGITS_EN, SMALL_FR
+from aegis.spoken_tokens import MONTH_NAMES, months, words
 
 
 def speakable(text: str, category: str | None, language: str) -> str:

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from aegis.canonical import words
+from aegis.canonical import canonical, heard
 from aegis.lexicon import protected_spans, straight
-from aegis.numbers import canonical, heard
+from aegis.spoken_tokens import words
 
 CATEGORIES: dict[str, str] = {
     "NAME": "personal names, aliases, initials with a name, spelled names; no titles",

@@ -15,12 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aegis.canonical import canonical, plain
+from aegis.canonical import canonical
 from aegis.edits import Edit, Entity, Located, Replacement, fit_elision
 from aegis.errors import ReplyError
 from aegis.lexicon import is_drug, words_en
 from aegis.manifests import Contract
 from aegis.phi import CATEGORIES, occurrences
+from aegis.spoken_tokens import plain
 from aegis.tables import content_id
 
 Reply = Mapping[str, Any]

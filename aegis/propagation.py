@@ -13,11 +13,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from aegis.canonical import canonical, words
+from aegis.canonical import canonical
 from aegis.lexicon import NICKNAMES, one_apart, places, protected_spans
 from aegis.phi import occurrences
 from aegis.recognise_word_names import is_given_name, word_names_found
 from aegis.recognisers import Found, View
+from aegis.spoken_tokens import words
 from aegis.vocabulary import Vocabulary
 
 _PARTICLES = frozenset(words("van von der des mac"))

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from aegis.canonical import canonical, words
+from aegis.canonical import canonical
 from aegis.recognise_numbers import NUMBER_WORDS
 from aegis.recognisers import FLAGS, Found, View
+from aegis.spoken_tokens import words
 
 _TLD = (
     r"(?:com|org|net|edu|gov|co\.uk|uk|fr|io|health|be|ch|ca|info|eu"

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from aegis.canonical import canonical, months
+from aegis.canonical import canonical
 from aegis.recognise_numbers import AFTER_UNIT, BIRTH, NUMBER_WORDS, asked_for
 from aegis.recognisers import FLAGS, Found, View
+from aegis.spoken_tokens import months
 
 _DAY_WORDS = (
     "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"

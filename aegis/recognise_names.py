@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from aegis.canonical import canonical, words
+from aegis.canonical import canonical
 from aegis.lexicon import NICKNAME_FORMS, cities, first_names, last_names, places
 from aegis.recognise_numbers import NUMBER_WORDS
 from aegis.recognisers import FLAGS, Found, IsCommon, View
+from aegis.spoken_tokens import words
 
 TITLES = {
     "en": (

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from aegis.canonical import canonical, words
+from aegis.canonical import canonical
 from aegis.recognisers import FLAGS, Found, View
+from aegis.spoken_tokens import words
 
 NUMBER_WORDS = {
     "en": "zero|oh|o|nought|naught|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"

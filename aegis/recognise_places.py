@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from aegis.canonical import canonical, words
+from aegis.canonical import canonical
 from aegis.lexicon import cities, first_names, institutions, last_names, places
 from aegis.recognise_dates import UNIT_WORDS
 from aegis.recognise_names import NOT_NAMES, TITLES
 from aegis.recognise_numbers import NUMBER_WORDS
 from aegis.recognisers import FLAGS, Found, IsCommon, View
+from aegis.spoken_tokens import words
 
 _STREETS_EN = (
     r"street|st|road|rd|lane|ln|avenue|ave|drive|dr|court|ct|close|way"

@@ -15,9 +15,9 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
-from aegis.canonical import words
 from aegis.lexicon import NICKNAME_FORMS, first_names, last_names, protected_spans
 from aegis.recognisers import FLAGS, Found, IsCommon, View
+from aegis.spoken_tokens import words
 
 _MORE = {
     "en": words(

@@ -19,11 +19,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from aegis.canonical import MONTH_NAMES, canonical, plain, words
+from aegis.canonical import canonical
 from aegis.lexicon import NICKNAMES, cities, first_names, institutions
 from aegis.moved_dates import hyphen_like, moved_date
 from aegis.numbers import speakable
 from aegis.recognise_numbers import number_runs
+from aegis.spoken_tokens import MONTH_NAMES, plain, words
 
 _VOWELS = "aeiouyàâäéèêëîïôöùûüœæh"
 _EASY: dict[tuple[str, str], str] = {

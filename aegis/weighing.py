@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from aegis.canonical import months, words
 from aegis.lexicon import (
     cities,
     first_names,
@@ -23,6 +22,7 @@ from aegis.lexicon import (
     protected_spans,
 )
 from aegis.recognisers import Found, View
+from aegis.spoken_tokens import months, words
 from aegis.vocabulary import Vocabulary
 
 _SURE = ("title", "answer", "spelled", "word name")

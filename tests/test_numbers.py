@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aegis.numbers import canonical, heard, speakable
+from aegis.canonical import canonical, heard
+from aegis.numbers import speakable
 
 GOLDEN = Path(__file__).parent / "golden"
 

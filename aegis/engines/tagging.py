@@ -18,8 +18,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from aegis.canonical import words
 from aegis.recognisers import Found, View
+from aegis.spoken_tokens import words
 from aegis.weights import model_dir
 
 _TAG_CATEGORIES = {
