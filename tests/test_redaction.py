@@ -8,7 +8,7 @@ import pytest
 
 from aegis.audio import read_wav, write_wav
 from aegis.engines import EditRequest, Span, Voice, Word
-from aegis.engines.rendering import Bleep, bleep_intervals
+from aegis.engines.bleeping import Bleep, bleep_intervals
 from aegis.redaction import Guess, edge_levels, find_covered, leak_summary, match_stretches
 
 

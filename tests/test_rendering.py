@@ -12,21 +12,22 @@ from hypothesis import strategies as st
 from aegis import engines
 from aegis.audio import SAMPLE_RATE_HZ, Signal, rms_db
 from aegis.engines import EditRequest, EngineInfo, Span, Voice, Word, rendering
-from aegis.engines.rendering import (
-    Bleep,
+from aegis.engines.bleeping import Bleep, bleep_intervals
+from aegis.engines.masks import (
     Mask,
-    bleep_intervals,
-    find_pauses,
-    frame_levels,
+    fill_times,
     mask_share,
-    match_active_level,
     place_words,
     plan_masks,
     replaced_text,
-    speaking_rate,
-    splice,
-    split_sentences,
     words_of_span,
+)
+from aegis.engines.rendering import splice, split_sentences
+from aegis.engines.speech_levels import (
+    find_pauses,
+    frame_levels,
+    match_active_level,
+    speaking_rate,
 )
 from aegis.errors import AudioError, RenderError
 from aegis.weights import model_dir
@@ -226,9 +227,9 @@ def test_whole_turn_speaks_the_target_at_the_level_of_the_turn(
 
 def test_words_without_times_share_the_time_between_their_neighbours() -> None:
     words = (Word("a", 0.0, 1.0), Word("b", None, None), Word("c", 4.0, 5.0))
-    (_, middle, _) = rendering.fill_times(words, 80_000)
+    (_, middle, _) = fill_times(words, 80_000)
     assert (middle.start_s, middle.end_s) == (2.0, 3.0)
-    assert rendering.fill_times((), 80_000) == ()
+    assert fill_times((), 80_000) == ()
 
 
 def test_a_voice_that_cannot_speak_is_a_typed_failure(synthesiser: ToySynthesiser) -> None:

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from aegis.audio import SAMPLE_RATE_HZ, Signal, check_generated, resample
 from aegis.engines import EditRequest, EngineInfo, Needs, Word, register
 from aegis.engines.devices import choose_device
-from aegis.engines.rendering import place_words, spoken_text, words_of_span
+from aegis.engines.masks import place_words, words_of_span
+from aegis.engines.rendering import spoken_text
 from aegis.engines.worker import Worker
 from aegis.errors import AudioError, ItemError, RenderError
 from aegis.weights import model_dir, read_card

@@ -16,7 +16,7 @@ import pandas as pd
 
 from aegis import engines
 from aegis.audio import SAMPLE_RATE_HZ, write_wav
-from aegis.engines.rendering import bleep_intervals
+from aegis.engines.bleeping import bleep_intervals
 from aegis.matching import match_intention
 from aegis.redaction import edge_levels, find_covered, match_stretches
 from aegis.tables import SCHEMAS, Run

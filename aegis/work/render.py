@@ -21,7 +21,7 @@ import pandas as pd
 from aegis import engines
 from aegis.audio import SAMPLE_RATE_HZ, Signal, open_wav, read_wav, write_wav
 from aegis.engines import EditRequest, Span, Voice, Word
-from aegis.engines.rendering import replaced_text
+from aegis.engines.masks import replaced_text
 from aegis.errors import RenderError
 from aegis.numbers import speakable
 from aegis.stitch import (
