@@ -1,7 +1,7 @@
 """Seeded trials: a worker, the scheduler or the driver is killed while a study runs.
 
     .venv/bin/python tests/kill_trials.py --trials 20 --out tests/data/faults/kill_trials.csv
-    .venv/bin/python tests/kill_trials.py --out tests/data/faults/kill_trials_smoke.csv \
+    .venv/bin/python tests/kill_trials.py --out tests/data/faults/kill_trials_smoke.csv \\
         --params params/smoke.yaml --reference runs/smoke
 
 A scheduler and three workers on loopback run the toy study; at a seeded moment inside a stage
