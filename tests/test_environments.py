@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aegis.engines import EditRequest, Span, Voice, Word, worker
+from aegis.engines import EditRequest, Span, Voice, Word, paper_speech, worker
 from aegis.engines.paper_render import F5
-from aegis.engines.paper_speech import Sortformer
+from aegis.engines.paper_speech import Canary, Sortformer
 from aegis.engines.worker import Worker
 from aegis.errors import ItemError
 
@@ -123,48 +123,21 @@ def test_f5_tts_renders_a_turn_with_random_weights(
     assert "cough" not in said
 
 
-MAKE_SORTFORMER = """
-import sys
-import torch
-from nemo.collections.asr.models import SortformerEncLabelModel
-from omegaconf import OmegaConf
+TINY_NEMO = str(Path(__file__).with_name("tiny_nemo.py"))
 
-modules, transformer = "nemo.collections.asr.modules", "transformer.transformer_encoders"
-off = dict.fromkeys(["dropout", "dropout_pre_encoder", "dropout_emb", "dropout_att"], 0.0)
-config = {
-    "sample_rate": 16000, "pil_weight": 0.5, "ats_weight": 0.5, "max_num_of_spks": 4,
-    "model_defaults": {"fc_d_model": 32, "tf_d_model": 16}, "streaming_mode": False,
-    "preprocessor": {
-        "_target_": f"{modules}.AudioToMelSpectrogramPreprocessor", "sample_rate": 16000,
-        "window_size": 0.025, "window_stride": 0.01, "features": 80, "n_fft": 512, "dither": 0.0,
-    },
-    "encoder": {
-        "_target_": f"{modules}.ConformerEncoder", "feat_in": 80, "n_layers": 1, "d_model": 32,
-        "subsampling": "dw_striding", "subsampling_factor": 8, "subsampling_conv_channels": 16,
-        "n_heads": 2, "conv_kernel_size": 9, **off,
-    },
-    "sortformer_modules": {
-        "_target_": f"{modules}.sortformer_modules.SortformerModules", "num_spks": 4,
-        "fc_d_model": 32, "tf_d_model": 16,
-    },
-    "transformer_encoder": {
-        "_target_": f"{modules}.{transformer}.TransformerEncoder", "num_layers": 1,
-        "hidden_size": 16, "inner_size": 32, "num_attention_heads": 2,
-    },
-    "loss": {"_target_": "nemo.collections.asr.losses.bce_loss.BCELoss"},
-}
-torch.manual_seed(4)
-SortformerEncLabelModel(OmegaConf.create(config)).save_to(sys.argv[1])
-"""
+
+def nemo(kind: str, folder: Path) -> dict[str, Any]:
+    """Options of the worker over a random model that :mod:`tiny_nemo` makes."""
+    need("nemo")
+    file = folder / f"{kind}.nemo"
+    command = [str(worker.find_python("nemo")), TINY_NEMO, kind, str(file)]
+    subprocess.run(command, check=True, capture_output=True)
+    return {"device": "cpu", "model": kind, "checkpoint": str(file)}
 
 
 def test_sortformer_diarizes_with_random_weights(tmp_path: Path) -> None:
     """NeMo end to end: a .nemo file restored once, turns inside the recording, the same twice."""
-    need("nemo")
-    file = tmp_path / "sortformer.nemo"
-    python = str(worker.find_python("nemo"))
-    subprocess.run([python, "-c", MAKE_SORTFORMER, str(file)], check=True, capture_output=True)
-    options = {"device": "cpu", "model": "sortformer", "checkpoint": str(file)}
+    options = nemo("sortformer", tmp_path)
     noise = np.random.default_rng(1).normal(0, 0.1, 3 * 16000).astype(np.float32)
     with Worker("nemo", options) as started:
         diarizer = Sortformer(started)
@@ -175,4 +148,25 @@ def test_sortformer_diarizes_with_random_weights(tmp_path: Path) -> None:
         assert turns == diarizer.diarize(noise, 2)
         with pytest.raises(ItemError, match="less than 0"):
             diarizer.diarize(noise[:100], None)
+        assert started.n_starts == 1
+
+
+def test_canary_transcribes_with_random_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NeMo end to end: the prompt's language, word times that hold, the same text twice."""
+    options = nemo("canary", tmp_path)
+    monkeypatch.setattr(paper_speech, "find_speech", lambda *_: [(0.0, 4.0)])  # noise has none
+    spoken = np.random.default_rng(1).normal(0, 0.1, 4 * 16000).astype(np.float32)
+    with Worker("nemo", options) as started:
+        heard = Canary(worker=started).transcribe(spoken, "en")
+        words = [word for segment in heard.segments for word in segment.words]
+        assert words
+        timed = [word for word in words if word.start_s is not None and word.end_s is not None]
+        assert all(word.start_s < word.end_s for word in timed)
+        assert Canary(worker=started).transcribe(spoken, "en") == heard
+        untimed = Canary(as_paper=True, worker=started).transcribe(spoken, "en")
+        assert {w.start_s for s in untimed.segments for w in s.words} == {None}
+        with pytest.raises(ItemError, match="needs the recording's language"):
+            Canary(worker=started).transcribe(spoken, None)
         assert started.n_starts == 1
