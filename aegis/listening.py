@@ -259,5 +259,8 @@ def encode_mp3(samples: Signal) -> bytes:
     import soundfile as sf
 
     buffer = io.BytesIO()
-    sf.write(buffer, samples.T, SAMPLE_RATE_HZ, format="MP3", subtype="MPEG_LAYER_III")
+    sf.write(
+        buffer, samples.T, SAMPLE_RATE_HZ, format="MP3", subtype="MPEG_LAYER_III",
+        compression_level=0.6,
+    )  # fmt: skip
     return buffer.getvalue()

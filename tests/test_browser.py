@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Thread
 
 import numpy as np
+import pandas as pd
 import pytest
 from fabricate import fabricate_run
 from toy_site import add_notebook
@@ -39,6 +40,10 @@ SORTED = (
     + "</tbody></table>"
 )
 
+_FRAME = pd.DataFrame({"x": [5, 6], "y": ["a", "b"]})
+_NAMED = pd.DataFrame({"kind": ["k1", "k2"], "n": [3, 4]}).set_index("kind")
+FRAMES = _FRAME.to_html() + _NAMED.to_html() + _FRAME.head(0).to_html(index=False)
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -54,6 +59,7 @@ def folder(tmp_path_factory):
         add_notebook(run, "00_corpora", "Two made-up conversations.")
         add_notebook(run, "07_stitch", "Players.", wide + report.player(place / "a.wav").data)
         add_notebook(run, "13_contrasts", "Made-up contrasts.", SORTED)
+        add_notebook(run, "14_scorecard", "Data frames as they are.", FRAMES)
         site.render("toy", place / "out", originals=True)
     return place / "out"
 
@@ -165,6 +171,24 @@ def test_a_table_sorts_by_its_numbers_and_back(browser, address):
     assert marked.get_attribute("aria-sort") == "descending"
 
 
+def test_data_frames_lose_what_only_counts_and_doubles(browser, address):
+    """A column that counts the rows goes; names of an index share the row of the columns."""
+    browser.get(f"{address}/runs/toy/notebooks/14_scorecard.html")
+    script = """
+        return [...document.querySelectorAll('main table')].map((table) =>
+            [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim())));
+    """
+    counted, named, empty = browser.execute_script(script)
+    assert counted == [["x", "y"], ["5", "a"], ["6", "b"]]
+    assert named == [["kind", "n"], ["k1", "3"], ["k2", "4"]]
+    assert empty == [["x", "y"], ["no rows"]]
+    # The headers sort: 6 before 5 after a second click.
+    header = browser.find_elements("css selector", "main th button.sort")[0]
+    header.click()
+    header.click()
+    assert browser.execute_script(script)[0][1:] == [["6", "b"], ["5", "a"]]
+
+
 def test_a_table_filters_and_copies_what_is_shown(browser, address):
     browser.get(f"{address}/runs/toy/notebooks/13_contrasts.html")
     browser.find_element("css selector", ".table-tools input").send_keys("1 row")
@@ -244,6 +268,25 @@ def test_the_theme_toggles_and_is_kept(browser, address):
     assert browser.execute_script(background) == light
 
 
+def test_on_paper_a_page_is_its_content(browser, address):
+    """Printing leaves out what is for the screen, and cuts no table off."""
+    browser.get(f"{address}/runs/toy/notebooks/13_contrasts.html")
+    hidden = """
+        return ['#quarto-sidebar', '.table-tools', 'main audio'].flatMap((name) =>
+            [...document.querySelectorAll(name)]).filter((e) => e.getClientRects().length).length;
+    """
+    assert browser.execute_script(hidden) >= 2
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert browser.execute_script(hidden) == 0
+    frames = (
+        "return [...document.querySelectorAll('.table-frame')]"
+        ".map((f) => [getComputedStyle(f).overflowY, getComputedStyle(f).maxHeight])"
+    )
+    found = browser.execute_script(frames)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert found == [["visible", "none"]] * len(found) != []
+
+
 def axe_source():
     """axe-core from an installed package or ``$AEGIS_AXE``, else None."""
     places = [Path(os.environ.get("AEGIS_AXE", "/nonexistent"))]
@@ -253,28 +296,57 @@ def axe_source():
     return next((place.read_text() for place in places if place.is_file()), None)
 
 
-@pytest.mark.skipif(axe_source() is None, reason="needs axe-playwright-python or $AEGIS_AXE")
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_no_serious_accessibility_finding(browser, folder, theme):
-    """axe-core on one page of each kind, in both themes."""
-    browser.get(folder.as_uri() + "/index.html")
-    if theme == "dark":
-        browser.find_element("css selector", ".quarto-color-scheme-toggle").click()
-    script = """
-        const done = arguments[arguments.length - 1];
-        axe.run(document, {resultTypes: ['violations']}).then((result) => done(
-            result.violations.filter((v) => ['serious', 'critical'].includes(v.impact))
-                .map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 160)}`)));
-    """
+needs_axe = pytest.mark.skipif(
+    axe_source() is None, reason="needs axe-playwright-python or $AEGIS_AXE"
+)
+AXE = """
+    const done = arguments[arguments.length - 1];
+    axe.run(document, {resultTypes: ['violations'], preload: false}).then((result) => done(
+        result.violations.filter((v) => ['serious', 'critical'].includes(v.impact))
+            .map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 160)}`)));
+"""
+
+
+def barriers(browser, root, pages):
+    """Serious and critical findings of axe-core by (theme, width, page): light, dark, a phone."""
+    found = {}
+    for theme, width in (("light", 1200), ("light", 420), ("dark", 1200)):
+        browser.set_window_size(1200, 900)
+        browser.get(root + "/index.html")
+        if theme == "dark":
+            browser.find_element("css selector", ".quarto-color-scheme-toggle").click()
+        browser.set_window_size(width, 900)
+        for page in pages:
+            browser.get(f"{root}/{page}")
+            time.sleep(0.2)
+            browser.execute_script(axe_source())
+            found[theme, width, page] = browser.execute_async_script(AXE)
+    browser.set_window_size(1200, 900)
+    browser.execute_script("localStorage.clear()")
+    return {place: findings for place, findings in found.items() if findings}
+
+
+@needs_axe
+def test_no_serious_accessibility_finding(browser, folder):
+    """One page of each kind."""
     api = "runs/toy/pages/api_run.html"
     tables = ["runs/toy/pages/data.html", "runs/toy/pages/table_claims.html"]
-    for page in ["index.html", STITCH, LISTEN, api, *tables, "docs/glossary.html"]:
-        browser.get(f"{folder.as_uri()}/{page}")
-        time.sleep(0.2)
-        browser.execute_script(axe_source())
-        assert browser.execute_async_script(script) == [], page
-    if theme == "dark":
-        browser.find_element("css selector", ".quarto-color-scheme-toggle").click()
+    pages = ["index.html", STITCH, LISTEN, api, *tables, "docs/glossary.html"]
+    assert barriers(browser, folder.as_uri(), pages) == {}
+
+
+@needs_axe
+@pytest.mark.smoke
+@pytest.mark.engine
+def test_the_site_of_a_real_run_has_no_barrier(browser, smoke, tmp_path_factory):
+    """Every executed notebook and the listening page with originals, as a run makes them."""
+    out = tmp_path_factory.mktemp("smoke_site") / "out"
+    site.render(smoke.root.name, out, originals=True)
+    pages = [page for page in every_page(out) if "/table_" not in page and "/api_" not in page]
+    assert sum("/notebooks/" in page for page in pages) >= 12
+    errors(browser)
+    assert barriers(browser, out.as_uri(), pages) == {}
+    assert errors(browser) == []
 
 
 def test_modules_become_plain_scripts(tmp_path, browser):
@@ -311,8 +383,6 @@ def test_modules_become_plain_scripts(tmp_path, browser):
 @pytest.fixture
 def panel_page(tmp_path, browser):
     """A page of three items, opened; files that it saves go to ``tmp_path``."""
-    import pandas as pd
-
     from aegis import panel
 
     tone = 0.2 * np.sin(np.arange(16_000) / 9).astype(np.float32)
