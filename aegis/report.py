@@ -4,7 +4,7 @@ Notebook outputs become public pages. So only public tables and numbers
 computed from them are shown, and players hold de-identified speech.
 
 Functions: :func:`style`, :func:`rates`, :func:`table`, :func:`say`, :func:`percent`,
-:func:`points`, :func:`figure`, :func:`player`.
+:func:`share`, :func:`points`, :func:`figure`, :func:`player`.
 """
 
 from __future__ import annotations
@@ -68,6 +68,11 @@ def percent(numerator: float, denominator: float, digits: int = 1) -> str:
     if not denominator:
         return f"{numerator:g}/0 (not defined)"
     return f"{numerator:g}/{denominator:g} ({100 * numerator / denominator:.{digits}f} %)"
+
+
+def share(table: pd.DataFrame, column: str, value: Any) -> str:
+    """How many rows of a table have a value: ``"3/40 (7.5 %)"``."""
+    return percent(int((table[column] == value).sum()), len(table))
 
 
 def points(value: Any, digits: int = 2) -> str:

@@ -115,16 +115,11 @@ report.figure(status, lambda: plot)
 # %% [markdown]
 # ## What this shows
 
-
 # %%
-def share(own: pd.DataFrame, column: str, value: str) -> str:
-    """`3/40 (7.5 %)`."""
-    return report.percent(int((own[column] == value).sum()), len(own))
-
-
 lines = [
-    f"In {condition} the replacement is heard in {share(own, 'replacement_status', 'realised')} "
-    f"and the original still heard in {share(own, 'original_status', 'retained')} edits."
+    f"In {condition} the replacement is heard in"
+    f" {report.share(own, 'replacement_status', 'realised')} and the original still heard in"
+    f" {report.share(own, 'original_status', 'retained')} edits."
     for condition, own in focused.groupby("condition")
 ]
 own = ok[(ok["condition"] == "original") & (ok["reference"] == "source")]

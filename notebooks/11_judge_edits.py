@@ -106,16 +106,10 @@ report.table(planned.reset_index())
 # %% [markdown]
 # ## What this shows
 
-
 # %%
-def share(own: pd.DataFrame, column: str, value: str) -> str:
-    """`3/40 (7.5 %)`."""
-    return report.percent(int((own[column] == value).sum()), len(own))
-
-
 lines = [
-    f"in {condition} {share(own, 'replacement_status', 'realised')} are realised and"
-    f" {share(own, 'original_status', 'retained')} retained"
+    f"in {condition} {report.share(own, 'replacement_status', 'realised')} are realised and"
+    f" {report.share(own, 'original_status', 'retained')} retained"
     for condition, own in first.groupby("condition")
 ]
 report.say(f"""

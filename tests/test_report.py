@@ -11,6 +11,8 @@ from aegis.audio import write_wav
 def test_percent_says_its_denominator():
     assert report.percent(12, 40) == "12/40 (30.0 %)"
     assert report.percent(0, 0) == "0/0 (not defined)"
+    table = pd.DataFrame({"status": ["heard", "lost", "heard", None]})
+    assert report.share(table, "status", "heard") == "2/4 (50.0 %)"
 
 
 def test_rates_show_counts_unknown_and_interval():

@@ -60,20 +60,26 @@ class JudgeCase:
     kind: str = "facts"
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """One label with its literal evidence; the label is None unless ``status`` is ``ok``."""
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What became of a question to a judge, and the hashes of what was asked and said."""
 
-    id: str
-    label: str | None
-    evidence: str = ""
-    note: str = ""
     status: str = "ok"
     reason: str | None = None
     attempts: int = 1
     prompt_sha256: str | None = None
     request_sha256: str | None = None
     reply_sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class Verdict(Answer):
+    """One label with its literal evidence; the label is None unless ``status`` is ``ok``."""
+
+    id: str
+    label: str | None
+    evidence: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,19 +108,15 @@ class EditCase:
 
 
 @dataclass(frozen=True)
-class EditVerdict:
+class EditVerdict(Answer):
+    """What was found of one intention; each status is None unless ``status`` is ``ok``."""
+
     id: str
     source_present: str | None
     replacement_status: str | None
     original_status: str | None
     replacement_evidence: str = ""
     original_evidence: str = ""
-    status: str = "ok"
-    reason: str | None = None
-    attempts: int = 1
-    prompt_sha256: str | None = None
-    request_sha256: str | None = None
-    reply_sha256: str | None = None
 
 
 class Judge(Protocol):

@@ -121,22 +121,27 @@ def _judgement(case: JudgeCase, parts: Sequence[tuple[JudgeCase, Reply, str | No
     extra: list[str] = []
     prompt = read_prompt(PROMPTS[case.kind]).sha256
     for part, reply, problem in parts:
-        hashes = (reply.attempts, prompt, reply.request_sha256, reply.reply_sha256)
+        answer = _answer(prompt, reply, problem)
         if problem is not None:
-            reason = f"invalid: {problem}"
-            verdicts += [
-                Verdict(c.id, None, "", "", "failed", reason, *hashes) for c in part.claims
-            ]
+            verdicts += [Verdict(claim.id, None, **answer) for claim in part.claims]
             continue
         value = reply.value or {}
         by_id = {item["id"]: item for item in value["items"]}
         for claim in part.claims:
             item = by_id[claim.id]
-            verdicts.append(
-                Verdict(claim.id, item["label"], item["evidence"], "", "ok", None, *hashes)
-            )
+            verdicts.append(Verdict(claim.id, item["label"], item["evidence"], **answer))
         extra += [text for text in value["unsupported"] if text not in extra]
     return Judgement(case.id, tuple(verdicts), tuple(extra))
+
+
+def _answer(prompt_sha256: str, reply: Reply, problem: str | None) -> dict[str, Any]:
+    """The fields of :class:`Answer`."""
+    return {
+        "status": "ok" if problem is None else "failed",
+        "reason": None if problem is None else f"invalid: {problem}",
+        "attempts": reply.attempts, "prompt_sha256": prompt_sha256,
+        "request_sha256": reply.request_sha256, "reply_sha256": reply.reply_sha256,
+    }  # fmt: skip
 
 
 def _edit_request(case: EditCase, order: str) -> ChatRequest:
@@ -169,16 +174,9 @@ def _edit_check(case: EditCase) -> Check:
 
 
 def _edit_verdict(case: EditCase, reply: Reply, problem: str | None) -> EditVerdict:
-    hashes = (
-        reply.attempts,
-        read_prompt("judge_edits").sha256,
-        reply.request_sha256,
-        reply.reply_sha256,
-    )
+    answer = _answer(read_prompt("judge_edits").sha256, reply, problem)
     if problem is not None or reply.value is None:
-        return EditVerdict(
-            case.id, None, None, None, "", "", "failed", f"invalid: {problem}", *hashes
-        )
+        return EditVerdict(case.id, None, None, None, **answer | {"status": "failed"})
     item = reply.value["items"][0]
     return EditVerdict(
         case.id,
@@ -187,9 +185,7 @@ def _edit_verdict(case: EditCase, reply: Reply, problem: str | None) -> EditVerd
         item["original_status"],
         item["replacement_evidence"],
         item["original_evidence"],
-        "ok",
-        None,
-        *hashes,
+        **answer,
     )
 
 

@@ -30,6 +30,7 @@ import shutil
 import subprocess
 import tempfile
 import unicodedata
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ from aegis.engines import EngineInfo, register
 from aegis.engines.phonemes import ascii_text, phonemes, split_phonemes
 from aegis.errors import AudioError, EngineUnavailable
 
+SOURCE, TARGET = "<text>", "<speech>"
 KOKORO_RATE_HZ = 24_000
 KOKORO_MAX_TOKENS = 510
 KOKORO_CHUNK_TOKENS = 380
@@ -257,17 +259,10 @@ class Flite:
 
     def speak(self, text: str, base_voice: str, language: str, rate: float = 1.0) -> Signal:
         _check_language("flite", language)
-        if base_voice not in self.VOICES:
-            raise AudioError(f"flite: no voice {base_voice!r}, known: {', '.join(self.VOICES)}")
-        with tempfile.TemporaryDirectory() as folder:
-            source, target = Path(folder, "text.txt"), Path(folder, "speech.wav")
-            source.write_text(ascii_text(text) + "\n", encoding="ascii")
-            setting = f"duration_stretch={1.0 / rate:.4f}"
-            _output([
-                self._program, "-voice", base_voice, "--setf", setting,
-                "-f", str(source), "-o", str(target),
-            ])  # fmt: skip
-            return trim_silence(_mono_16k(target))
+        _check_voice("flite", base_voice, self.VOICES)
+        setting = f"duration_stretch={1.0 / rate:.4f}"
+        options = ["-voice", base_voice, "--setf", setting]
+        return _speak_file(text, [self._program, *options, "-f", SOURCE, "-o", TARGET])
 
 
 class Festival:
@@ -281,17 +276,25 @@ class Festival:
 
     def speak(self, text: str, base_voice: str, language: str, rate: float = 1.0) -> Signal:
         _check_language("festival", language)
-        if base_voice not in self.VOICES:
-            raise AudioError(f"festival: no voice {base_voice!r}, known: {', '.join(self.VOICES)}")
-        with tempfile.TemporaryDirectory() as folder:
-            source, target = Path(folder, "text.txt"), Path(folder, "speech.wav")
-            source.write_text(ascii_text(text) + "\n", encoding="ascii")
-            setting = f"(Parameter.set 'Duration_Stretch {1.0 / rate:.4f})"
-            _output([
-                self._program, "-eval", "(voice_kal_diphone)", "-eval", setting,
-                "-o", str(target), str(source),
-            ])  # fmt: skip
-            return trim_silence(_mono_16k(target))
+        _check_voice("festival", base_voice, self.VOICES)
+        setting = f"(Parameter.set 'Duration_Stretch {1.0 / rate:.4f})"
+        options = ["-eval", "(voice_kal_diphone)", "-eval", setting]
+        return _speak_file(text, [self._program, *options, "-o", TARGET, SOURCE])
+
+
+def _check_voice(name: str, base_voice: str, known: Sequence[str]) -> None:
+    if base_voice not in known:
+        raise AudioError(f"{name}: no voice {base_voice!r}, known: {', '.join(known)}")
+
+
+def _speak_file(text: str, command: Sequence[str]) -> Signal:
+    """What a program says of a text: ``SOURCE`` and ``TARGET`` in its command are two files."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "text.txt"), Path(folder, "speech.wav")
+        source.write_text(ascii_text(text) + "\n", encoding="ascii")
+        places = {SOURCE: str(source), TARGET: str(target)}
+        _output([places.get(word, word) for word in command])
+        return trim_silence(_mono_16k(target))
 
 
 def _mono_16k(path: Path) -> Signal:

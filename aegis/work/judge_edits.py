@@ -128,5 +128,5 @@ def edit_tables(
 
 
 def _no_verdict(intention_id: str, reason: str) -> Item:
-    empty = EditVerdict(intention_id, None, None, None, "", "", "failed", reason, 0)
+    empty = EditVerdict(intention_id, None, None, None, status="failed", reason=reason, attempts=0)
     return asdict(empty) | {"order": ORDERS[0]}
