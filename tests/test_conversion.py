@@ -53,7 +53,7 @@ def world():
     return engines.load("converter", "world")
 
 
-@pytest.mark.parametrize("name", ["world", "mcadams"])
+@pytest.mark.parametrize("name", ["world", "mcadams", "knn", "latent-noise"])
 @pytest.mark.parametrize("n", [1, 400, 1_599, 1_600, 16_001, 30_000])
 def test_length_is_kept(name, n, low, high):
     from aegis import engines
