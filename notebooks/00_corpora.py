@@ -125,7 +125,7 @@ minutes = usable["duration_s"].astype(float).sum() / 60
 report.say(f"""
 Of {len(table)} files {len(usable)} are usable, {out.get("excluded", 0)} are excluded and
 {out.get("failed", 0)} failed. The usable ones last {minutes:.1f} minutes together;
-{(usable["layout"] == "speaker_per_channel").sum()} of them have a channel for each speaker.
+with a channel for each speaker: {(usable["layout"] == "speaker_per_channel").sum()}.
 {len(gold["gold_mentions"])} spoken identifiers and {len(gold["gold_facts"])} clinical facts are
 known as truth.
 """)

@@ -126,15 +126,16 @@ report.table(errors)
 
 # %%
 ok = screening[screening["status"] == "ok"]
-truth = ""
+covered, truth = float(speech.sum() - uncovered.sum()), ""
 if len(errors):
-    shown = [f"{row.error:.1%} ({row.mode})" for row in errors.itertuples()]
+    shown = [f"{report.points(row.error, 1)} % ({row.mode})" for row in errors.itertuples()]
     truth = f"Against the truth the diarization error is {' and '.join(shown)}."
 report.say(f"""
 {len(ok)} of {len(screening)} recordings hold speech: {ok["n_words"].sum()} words in
 {len(turn_times)} turns of {turn_times["profile_id"].nunique()} conversation-speaker profiles.
-Turns cover {report.percent(float(speech.sum() - uncovered.sum()), float(speech.sum()))} of the
-speech; in {len(unscreened)} recordings more than {max_uncovered_share:.0%} of it is unscreened.
+Turns cover {report.percent(round(covered, 1), round(float(speech.sum()), 1))} seconds of
+speech; in {len(unscreened)} recordings more than {report.points(max_uncovered_share, 0)} % of it
+is unscreened.
 {ok["n_flagged"].sum()} words are flagged as hallucinated and {ok["n_untimed"].sum()} have no
 usable time. {truth}
 """)

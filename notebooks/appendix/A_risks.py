@@ -72,7 +72,7 @@ risks = pd.DataFrame(
         ["the voice still links to its source", "EER of an untrained attacker, whole turn",
          attacker],
         ["stronger attackers", "adapted to conversion, other recordings, repeated releases",
-         "not measured here; see `aegis leakage`"],
+         "appendices U and V"],
         ["matched language and traits narrow a search", "attributes of a pseudo-voice",
          "not measured"],
     ],
@@ -92,7 +92,7 @@ safeguards = pd.DataFrame(
         ["both mappings and original words lie in a folder of mode 0700", "enforced"],
         ["a public table has no column for them, by schema", "enforced"],
         ["a page with an original, a machine path or a key is not published", "enforced"],
-        ["originals are never played on a page", "enforced"],
+        ["originals are played on request alone, of public or synthetic corpora", "enforced"],
         ["what cannot be screened or rendered keeps its reason", "enforced"],
         ["uncertain edits are listed for inspection", "listed; a person must look"],
         ["restricted access, agreements, a limited purpose", "outside this software"],
@@ -152,9 +152,10 @@ held = made[made["condition"].isin(["renderer_a", "renderer_b"])]
 report.say(f"""
 Originals are still heard in {ours["a_retained"]} and {ours["b_retained"]} of the intentions and
 uncertain in {ours["a_original_uncertain"]} and {ours["b_original_uncertain"]}: these cases need a
-person before any release. {int((held["status"] == "ok").sum())} of {len(held)} edited recordings
-were put together. What an attacker with other recordings or a trained model would find was not
-measured, so the true risk can only be higher than what stands here.
+person before any release. {int((held["status"] == "ok").sum())} of {len(held)} reconstructions
+({held["recording_id"].nunique()} recordings, two renderers) were put together. Attackers who learn
+or know the pool are the subject of appendix U; one who holds other recordings of these people was
+not measured, so the true risk can only be higher than what stands here.
 """)
 
 # %%

@@ -121,7 +121,7 @@ effects have an interval without zero. These intervals are not adjusted for thei
 report.say(f"""
 {everybody} of {len(grid)} settings assign all {len(profiles)} profiles, up to
 {int(grid["n_changed"].max())} of them with another voice than the primary setting. {downstream
-if points else "No operating point was rendered in this profile."}
+if points else "No operating point was rendered in this profile; `make experiments` does."}
 """)
 
 # %%

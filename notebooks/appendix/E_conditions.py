@@ -104,7 +104,7 @@ lines = [
 report.say(
     " ".join(lines) + " A cover hides the word, never that a word was there, nor how long it was."
     if lines
-    else "No cover was attacked in this profile."
+    else "No cover was attacked in this profile; `make experiments` does."
 )
 
 # %%

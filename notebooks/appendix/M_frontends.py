@@ -138,7 +138,7 @@ if untimed:
 report.say(f"""
 {len(wide)} pairs, {len(cells)} recording-cells, {(cells["status"] == "not_applicable").sum()} of
 them not applicable. {lines}
-""" if measured else "No pair was run in this profile.")
+""" if measured else "No pair was run in this profile; `make experiments` does.")
 
 # %%
 spread = f"{strict.min():.3f} to {strict.max():.3f}" if len(strict) else "not run"

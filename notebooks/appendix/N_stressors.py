@@ -144,7 +144,7 @@ endpoint by {show(noise)} points. The null control
 {"changes nothing, as it must" if same else "is not zero: see the table"}.
 With this few conversations a sign flip can hardly reach a small p, so nothing here shows that a
 stressor is harmless.
-""" if judged else "No stressor was run in this profile.")
+""" if judged else "No stressor was run in this profile; `make experiments` does.")
 
 # %%
 compared = pd.DataFrame(
