@@ -134,7 +134,8 @@ report.say(
     f"{n_ok} of {len(profiles)} profiles have an embedding; {n_eligible} of {len(voices)} pool"
     f" units are eligible. With `{backends[0]}`, centred on {first['n_cohort']} voices,"
     f" {report.points(first['share_over_070'], 1)} % of {first['n_pairs']} pairs of different"
-    f" people reach a distance of 0.70 and {report.points(first['share_over_065'], 1)} % reach 0.65."
+    " people reach a distance of 0.70 and"
+    f" {report.points(first['share_over_065'], 1)} % reach 0.65."
 )
 
 # %%
