@@ -42,6 +42,7 @@ SORTED = (
 
 _FRAME = pd.DataFrame({"x": [5, 6], "y": ["a", "b"]})
 _NAMED = pd.DataFrame({"kind": ["k1", "k2"], "n": [3, 4]}).set_index("kind")
+LONG = pd.DataFrame({"x": range(40), "y": "z"}).to_html(index=False)
 FRAMES = _FRAME.to_html() + _NAMED.to_html() + _FRAME.head(0).to_html(index=False)
 
 
@@ -59,6 +60,7 @@ def folder(tmp_path_factory):
         add_notebook(run, "00_corpora", "Two made-up conversations.")
         add_notebook(run, "07_stitch", "Players.", wide + report.player(place / "a.wav").data)
         add_notebook(run, "13_contrasts", "Made-up contrasts.", SORTED)
+        add_notebook(run, "12_linkage", "A long table.", LONG)
         add_notebook(run, "14_scorecard", "Data frames as they are.", FRAMES)
         site.render("toy", place / "out", originals=True)
     return place / "out"
@@ -182,11 +184,27 @@ def test_data_frames_lose_what_only_counts_and_doubles(browser, address):
     assert counted == [["x", "y"], ["5", "a"], ["6", "b"]]
     assert named == [["kind", "n"], ["k1", "3"], ["k2", "4"]]
     assert empty == [["x", "y"], ["no rows"]]
-    # The headers sort: 6 before 5 after a second click.
+    # Headers sort: 6 before 5 after a second click.
     header = browser.find_elements("css selector", "main th button.sort")[0]
     header.click()
     header.click()
     assert browser.execute_script(script)[0][1:] == [["6", "b"], ["5", "a"]]
+
+
+def test_a_long_table_scrolls_below_its_header_and_says_how_long_it_is(browser, address):
+    browser.get(f"{address}/runs/toy/notebooks/12_linkage.html")
+    said = browser.find_element("css selector", ".table-tools [role=status]").text
+    assert said == "40 rows, scroll for more"
+    script = """
+        const frame = document.querySelector('.table-frame');
+        const top = (element) => element.getBoundingClientRect().top;
+        frame.scrollTop = 300;
+        return [frame.clientHeight < frame.scrollHeight, frame.scrollTop,
+            top(frame.querySelector('th')) - top(frame)];
+    """
+    cut, scrolled, header = browser.execute_script(script)
+    assert (cut, scrolled) == (True, 300)
+    assert abs(header) < 2
 
 
 def test_a_table_filters_and_copies_what_is_shown(browser, address):

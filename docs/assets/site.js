@@ -56,6 +56,8 @@
     input.setAttribute("aria-label", `Filter rows of table ${number}`);
     const count = document.createElement("span");
     count.setAttribute("role", "status");
+    const all = frame.classList.contains("long") ? `${table.tBodies[0].rows.length} rows, scroll for more` : "";
+    count.textContent = all;
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = "Copy";
@@ -68,7 +70,7 @@
         row.hidden = !words.every((word) => text.includes(word));
         if (!row.hidden) shown += 1;
       }
-      count.textContent = words.length ? `${shown} of ${table.tBodies[0].rows.length} rows` : "";
+      count.textContent = words.length ? `${shown} of ${table.tBodies[0].rows.length} rows` : all;
     });
     button.addEventListener("click", async () => {
       count.textContent = (await copy(tabbed(table))) ? "copied" : "the browser refused to copy";
