@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ import yaml
 
 from aegis import site_text, stamp
 from aegis.abstract import write_abstract
+from aegis.pipeline import find_notebooks
 from aegis.site_api import write_api_pages
 from aegis.site_checks import SiteError, check_links, check_publishable, parse_site
 from aegis.site_listen import write_listening_page
@@ -168,7 +169,7 @@ def _stage(run: Run, build: Path, config: dict[str, Any], absent: set[str], rend
     }
     texts["index.qmd"] = _front_page(texts["index.qmd"], prefix, set(texts))
     if renderer == "smalldocs":
-        texts = _resolved(build, texts)
+        texts = _resolved(build, texts, absent)
     for page, text in texts.items():
         (build / page).parent.mkdir(parents=True, exist_ok=True)
         (build / page).write_text(text, encoding="utf-8")
@@ -188,16 +189,32 @@ def _front_page(text: str, prefix: str, pages: set[str]) -> str:
     return re.sub(rf"\[([^\]]+)\]\(({_RUN_PREFIX}[^)]+)\)", link, text)
 
 
-def _resolved(build: Path, texts: dict[str, str]) -> dict[str, str]:
-    """The pages with cross-references and citations written out."""
+def _resolved(build: Path, texts: dict[str, str], absent: set[str]) -> dict[str, str]:
+    """The pages with cross-references and citations written out.
+
+    A reference to a section of a notebook that has not run yet is its title without a link.
+    """
     front = texts["index.qmd"]
     for name in ("abstract", "pipeline"):  # parts that hold labels of their own
         part = (build / "_generated" / f"{name}.md").read_text(encoding="utf-8")
         front = front.replace(f"{{{{< include _generated/{name}.md >}}}}", part)
     texts = {**texts, "index.qmd": front}
     bibliography = site_text.read_bibliography(PROJECT / "docs" / "references.json")
-    known = site_text.Known(site_text.find_labels(texts), bibliography)
+    sources = {Path(page).stem: page for page in absent}
+    unlinked = {
+        label: replace(found, page="")
+        for name, path in find_notebooks().items()
+        if name in sources
+        for label, found in site_text.find_labels({name: _prose_of(path)}).items()
+    }
+    known = site_text.Known(unlinked | site_text.find_labels(texts), bibliography)
     return {page: site_text.resolve_page(page, text, known) for page, text in texts.items()}
+
+
+def _prose_of(notebook: Path) -> str:
+    """The Markdown of a notebook's source, its comment signs taken off."""
+    lines = notebook.read_text(encoding="utf-8").splitlines()
+    return "\n".join(line.removeprefix("# ") for line in lines if line.startswith("# "))
 
 
 def write_generated(folder: Path, run: Run, renderer: str, stages: list[str]) -> None:

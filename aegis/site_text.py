@@ -42,7 +42,10 @@ class SiteReferenceError(AegisError):
 
 @dataclass(frozen=True)
 class Label:
-    """Where a label stands and what a reference to it says; ``title`` is the page's own."""
+    """Where a label stands and what a reference to it says.
+
+    ``title`` marks the page's own; an empty ``page`` is one that is not on the site.
+    """
 
     page: str
     text: str
@@ -206,6 +209,8 @@ def _linked(page: str, text: str, known: Known) -> str:
         label = known.labels.get(found["label"])
         if label is None:
             raise SiteReferenceError(f"{page}: @{found['label']} names nothing")
+        if not label.page:
+            return label.text
         anchor = "" if label.title else f"#{found['label']}"  # a title keeps no anchor
         return f"[{label.text}]({_path(page, label.page) or Path(page).name}{anchor})"
 

@@ -66,6 +66,14 @@ def test_front_page_numbers_come_from_claims(run, tmp_path):
     assert "1.2 percentage points (-10.0 to 20.0; 9 items, 2 unknown)" in text
 
 
+def test_a_reference_to_a_page_that_is_not_there_yet_is_its_title(run, tmp_path):
+    add_notebook(run, "11_judge_edits", "Intervals are in @sec-contrasts.")
+    (run.root / "notebooks" / "13_contrasts.ipynb").unlink()
+    index = site.render("toy", tmp_path / "out").index
+    page = (index.parent / "runs/toy/notebooks/11_judge_edits.html").read_text()
+    assert "Intervals are in Do the two renderers differ?." in page
+
+
 def test_no_external_scripts_are_left(run, tmp_path):
     cdn = '<script src="https://cdn.example.org/require.js"></script><p>kept</p>'
     add_notebook(run, "00_corpora", "Text.", html=cdn)
