@@ -247,7 +247,10 @@ def _machine(receipts: Mapping[str, Mapping[str, Any]]) -> str:
     found = {tuple(r["machine"].items()) for r in receipts.values() if r.get("machine")}
     if not found:
         return "The receipts of this run do not name the machine.\n"
-    lines = [", ".join(f"{key} {value}" for key, value in one) for one in sorted(found, key=str)]
+    shown = [dict(one) for one in sorted(found, key=str)]
+    for one in shown:
+        one["memory"] = f"{one.pop('memory_gb')} GiB" if "memory_gb" in one else "not recorded"
+    lines = [", ".join(f"{key} {value}" for key, value in one.items()) for one in shown]
     return "".join(f"Machine: {line}.\n\n" for line in lines)
 
 
