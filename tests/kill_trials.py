@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import os
 import shutil
 import signal
@@ -37,6 +36,7 @@ import pandas as pd
 from toy_study import write_toy
 
 from aegis import checks
+from aegis.cluster import load_record
 from aegis.pipeline import STAGES
 from aegis.receipts import receipt_path
 from aegis.tables import PROJECT, SCHEMAS, Run
@@ -134,10 +134,11 @@ class Study:
         if self.reference is None:
             return
         run = Run(self.runs / name)
+        shutil.rmtree(run.root, ignore_errors=True)
         shutil.copytree(self.reference.root, run.root)
         for path in self.done(name, stage):
-            value = json.loads(path.read_text("utf-8"))["value"] or {}
-            for file in value.get("files", {}):
+            record = load_record(path) or {}
+            for file in (record.get("value") or {}).get("files", {}):
                 (run.root / file).unlink(missing_ok=True)
         shutil.rmtree(run.secret / "items" / stage)
         receipt_path(run, stage).unlink()
@@ -189,7 +190,9 @@ def one_trial(
     stage = str(rng.choice(list(study.stages)))
     wanted = int(rng.integers(1, study.stages[stage]))
     pause_s = float(rng.uniform(0.0, study.pause_s))
-    name, began = f"trial{seed}", time.monotonic()
+    # A run's name is a parameter of every notebook, so a copy keeps it.
+    name = study.reference.root.name if study.reference else f"trial{seed}"
+    began = time.monotonic()
     study.rewind(name, stage)
     cluster.heal()
     driver = study.start(name, cluster.address)
@@ -197,7 +200,7 @@ def one_trial(
         time.sleep(0.02)
     time.sleep(pause_s)
     done = study.done(name, stage)
-    item = json.loads(done[-1].read_text("utf-8"))["id"] if done else ""
+    item = (load_record(done[-1]) or {}).get("id", "") if done else ""
     targets = {"worker": cluster.workers[int(rng.integers(N_WORKERS))],
                "scheduler": cluster.scheduler, "driver": driver}  # fmt: skip
     target = targets[victim]
