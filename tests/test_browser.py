@@ -442,7 +442,7 @@ def test_a_panel_is_answered_by_keyboard_and_saved(browser, panel_page):
     assert statement.text == "Takes <b>5 mg</b>."  # shown as it is, never as markup
     press(browser, " ")
     WebDriverWait(browser, 10).until(
-        lambda b: b.execute_script("return !document.getElementById('sound').paused")
+        lambda b: b.execute_script("return document.getElementById('sound').currentTime > 0")
     )
     press(browser, "1", "4", "5")
     assert "Item 3 of 3, 3 answered. Please save" in place(browser)
