@@ -232,8 +232,8 @@ class Surrogates:
         return self._until_new(lambda: self._other_words(original), original)
 
     def _other_written(self, original: str) -> str:
-        """Written digits, and number words among them (``Un 58 03``, ``oh 161``), exchanged."""
-        parts = re.split(r"(?<![\w-])([^\W\d_]{2,})(?![\w-])", original)
+        """Written digits, and number words among them (``Un 58``, ``Y-O-Eleven, 9``), exchanged."""
+        parts = re.split(r"(?<!\w)([^\W\d_]{2,})(?!\w)", original)
         return "".join(
             self._other_word(part) if k % 2 else self._other_characters(part)
             for k, part in enumerate(parts)
@@ -243,7 +243,7 @@ class Surrogates:
         value = canonical(word, self.language)
         if word.isupper() or not value.isdigit() or value == "0":
             return self._other_characters(word)
-        other = self._random.randint(10 ** (len(value) - 1), 10 ** len(value) - 1)
+        other = self._random.randint(max(2, 10 ** (len(value) - 1)), 10 ** len(value) - 1)
         return like_case(speakable(str(other), None, self.language), word)
 
     def _other_characters(self, original: str) -> str:
@@ -277,10 +277,11 @@ class Surrogates:
     def _other_group(self, group: str) -> str:
         runs = number_runs(group, self.language)
         value = re.sub(r"[^a-z0-9]", "", canonical(group, self.language))
+        least = 2 if len(value) == 1 else 1  # a lone "un" would be an article
         new = "".join(
             c
             if c == "0" and k == 0
-            else str(self._random.randint(1 if k == 0 else 0, 9))
+            else str(self._random.randint(least if k == 0 else 0, 9))
             if c.isdigit()
             else self._random.choice("BDFHJKLMRTX")
             for k, c in enumerate(value)
