@@ -232,7 +232,7 @@ class Surrogates:
         return self._until_new(lambda: self._other_words(original), original)
 
     def _other_written(self, original: str) -> str:
-        """Written digits, and number words among them (``Un 58``, ``Y-O-Eleven, 9``), exchanged."""
+        """Digits, and number words among them (``Un 58``, ``Y-O-Eleven, 9``), exchanged."""
         parts = re.split(r"(?<!\w)([^\W\d_]{2,})(?!\w)", original)
         return "".join(
             self._other_word(part) if k % 2 else self._other_characters(part)
