@@ -11,6 +11,7 @@ originals, machine paths and keys.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import re
@@ -49,8 +50,12 @@ class Site:
     n_pages: int
 
 
+MARK = ".made_from"
+"""File of a built site: the hash of what it was made from."""
+
+
 def render(run_name: str, output: Path | None = None, originals: bool = False) -> Site:
-    """Build the site of a run into ``_site`` (or ``output``).
+    """Build the site of a run into ``_site`` (or ``output``); one of the same inputs stays.
 
     Parameters
     ----------
@@ -74,6 +79,10 @@ def render(run_name: str, output: Path | None = None, originals: bool = False) -
     stages = [Path(p).stem for p in present]
     check_fresh(run, stages)
     renderer = find_renderer()
+    made_from = _made_from(run, renderer, originals)
+    mark, index = output / MARK, output / "index.html"
+    if index.exists() and mark.exists() and mark.read_text(encoding="utf-8") == made_from:
+        return Site(index, renderer, sum(1 for _ in output.rglob("*.html")))
     build = run.root / "site"
     shutil.rmtree(build, ignore_errors=True)
     (build / "docs").mkdir(parents=True)
@@ -91,7 +100,23 @@ def render(run_name: str, output: Path | None = None, originals: bool = False) -
     shutil.rmtree(output, ignore_errors=True)
     shutil.move(str(pages), output)
     shutil.rmtree(build)
-    return Site(output / "index.html", renderer, sum(1 for _ in output.rglob("*.html")))
+    mark.write_text(made_from, encoding="utf-8")
+    return Site(index, renderer, sum(1 for _ in output.rglob("*.html")))
+
+
+def _made_from(run: Run, renderer: str, originals: bool) -> str:
+    """One hash of all that the pages depend on: the run, the project's texts, the code."""
+    texts = ["_quarto.yml", "index.qmd", "pyproject.toml"]
+    folders = ["aegis", "docs", "scripts", "data_manifests"]
+    paths = [PROJECT / name for name in texts]
+    for tables in (run.root / "tables", run.root / "secret" / "tables"):
+        paths += tables.glob("*.parquet")
+    for name in folders:
+        paths += [p for p in (PROJECT / name).rglob("*") if "__pycache__" not in p.parts]
+    digest = hashlib.sha256(f"{stamp.content_hash(run.root)} {renderer} {originals}".encode())
+    for path in sorted(paths):
+        digest.update(f"{path.name} {stamp.file_hash(path)}".encode())
+    return digest.hexdigest()
 
 
 def find_renderer() -> str:

@@ -103,6 +103,21 @@ def test_changed_tables_stop_the_build_until_the_stage_runs_again(run, tmp_path)
     assert site.site_is_current(tmp_path / "out", run)
 
 
+def test_a_site_of_the_same_inputs_stays_and_another_is_built(run, tmp_path):
+    index = site.render("toy", tmp_path / "out").index
+    made = index.stat().st_mtime_ns
+    again = site.render("toy", tmp_path / "out")
+    assert index.stat().st_mtime_ns == made
+    assert again.n_pages == sum(1 for _ in (tmp_path / "out").rglob("*.html"))
+    site.render("toy", tmp_path / "out", originals=True)
+    assert index.stat().st_mtime_ns > made
+    made = index.stat().st_mtime_ns
+    run.write("claims", pd.DataFrame([CLAIM | {"claim_id": "x", "status": "ok"}]))
+    add_notebook(run, "13_contrasts", "Other claims.")
+    site.render("toy", tmp_path / "out", originals=True)
+    assert index.stat().st_mtime_ns > made
+
+
 def test_quarto_itself_refuses_a_run_that_changed(run, tmp_path, monkeypatch):
     """The pre-render hook, in a folder as `quarto render` would see it."""
     (tmp_path / "aegis").symlink_to(PROJECT / "aegis")
