@@ -118,20 +118,35 @@ def _read_with_ffmpeg(path: Path) -> tuple[Signal, int]:
 
     try:
         with av.open(str(path)) as container:
-            if not container.streams.audio:
-                raise AudioError("no audio stream")
-            stream = container.streams.audio[0]
+            stream = audio_stream(container)
             resampler = av.AudioResampler(format="fltp", rate=stream.rate)
             frames = [
                 out for frame in container.decode(stream) for out in resampler.resample(frame)
             ]
             blocks = [frame.to_ndarray() for frame in frames]
             rate = int(stream.rate)
-    except av.FFmpegError as error:
-        raise AudioError(f"cannot be decoded ({error.strerror})") from error
-    if not blocks:
+            joined = np.concatenate(blocks, axis=1) if blocks else None
+    except (av.FFmpegError, ValueError) as error:  # ValueError: frames of another form midway
+        raise AudioError(f"cannot be decoded ({getattr(error, 'strerror', error)})") from error
+    if joined is None:
         raise AudioError("a header without samples")
-    return np.concatenate(blocks, axis=1).astype(np.float32), rate
+    return joined.astype(np.float32), rate
+
+
+def audio_stream(container: Any) -> Any:
+    """The first sound in an open PyAV container.
+
+    Raises
+    ------
+    AudioError
+        There is none, or no decoder knows it (such a stream has no rate to ask for).
+    """
+    if not container.streams.audio:
+        raise AudioError("no audio stream")
+    stream = container.streams.audio[0]
+    if stream.codec_context is None or not stream.rate or not stream.channels:
+        raise AudioError("cannot be decoded: no decoder knows its audio, or its header is damaged")
+    return stream
 
 
 def resample(samples: Signal, from_hz: int, to_hz: int = SAMPLE_RATE_HZ) -> Signal:

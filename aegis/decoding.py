@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import soundfile as sf
 
-from aegis.audio import Signal
+from aegis.audio import Signal, audio_stream
 from aegis.errors import AudioError
 
 _BLOCK = 1 << 17
@@ -118,10 +118,11 @@ def _open_with_ffmpeg(path: Path) -> Source:
         container = av.open(str(path))
     except (av.FFmpegError, ValueError, OSError) as error:
         raise AudioError("cannot be decoded: no decoder knows the format, or it is cut") from error
-    if not container.streams.audio:
+    try:
+        stream = audio_stream(container)
+    except AudioError:
         container.close()
-        raise AudioError("no audio stream")
-    stream = container.streams.audio[0]
+        raise
     source = Source(int(stream.rate), int(stream.channels), iter(()))
     known = stream.duration is not None and stream.time_base is not None
     promised = float(stream.duration * stream.time_base) if known else None  # type: ignore[operator]
@@ -140,9 +141,11 @@ def _ffmpeg_blocks(container: Any, source: Source, promised_s: float | None) -> 
             for frame in container.decode(stream):
                 for out in resampler.resample(frame):
                     block = np.asarray(out.to_ndarray(), dtype=np.float32)
+                    if block.shape[0] != source.n_channels:
+                        raise ValueError("other channels")
                     n_read += block.shape[1]
                     yield block
-        except av.FFmpegError:
+        except (av.FFmpegError, ValueError):  # ValueError: another form midway
             source.notes.append(f"damaged: decoded {n_read / source.rate_hz:.2f} s, then an error")
             return
         found_s = n_read / source.rate_hz

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import soundfile as sf
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from aegis import corpora, fields, folders, ingest, manifests, params, pool, readers, scripts
@@ -121,6 +121,9 @@ def test_a_damaged_text_is_read_or_refused(name: str, damage: Damage, tmp_path: 
      ("MP3", "MPEG_LAYER_III"), ("AIFF", "PCM_16")],
 )  # fmt: skip
 @QUICK
+@example(damage=[(17, 7, b"\x00\x00\x00"), (25, 1, b"\x00" * 5)], at_head=False)  # no decoder
+@example(damage=[(0, 0, b"\x00" * 8), (1451, 40, b"\xc0")], at_head=False)  # MP3: other frames
+@example(damage=[(0, 0, b"\x00" * 8), (1451, 0, b"\xc0")], at_head=False)  # other channels
 @given(damage=DAMAGE, at_head=st.booleans())
 def test_a_damaged_sound_is_ingested_or_refused(
     format: str, subtype: str, damage: Damage, at_head: bool, tmp_path: Path
