@@ -167,6 +167,11 @@ def _value(claim: Claim | None) -> str:
         of = "" if pd.isna(claim["numerator"]) else f"{claim['numerator']:g} of "
         lines.append(f"{of or 'n = '}{claim['denominator']:g}")
         lines += [f"{claim['unknown']:g} unknown"] if claim["unknown"] else []
+    return _stacked(lines)
+
+
+def _stacked(lines: list[str]) -> str:
+    """A value above what qualifies it, in small print."""
     return "<br>".join([lines[0], *(f"<small>{line}</small>" for line in lines[1:])])
 
 
@@ -177,7 +182,7 @@ def _difference(claim: Claim | None) -> str:
     if not pd.isna(claim["ci_low"]):
         lines.append(f"{100 * claim['ci_low']:+.1f} to {100 * claim['ci_high']:+.1f}")
         lines.append("supported" if _excludes_zero(claim) else "not settled")
-    return "<br>".join([lines[0], *(f"<small>{line}</small>" for line in lines[1:])])
+    return _stacked(lines)
 
 
 # --- what they support ------------------------------------------------------------------------
