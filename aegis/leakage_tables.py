@@ -24,6 +24,7 @@ from aegis import attributes, dimensions, leakage, low_fpr
 from aegis.attackers import LEARNERS, PRETRAINED, Attacker, fit_attacker, split_speakers
 from aegis.segments import ATTRIBUTES, ORIGINAL, Segments
 from aegis.stats import NAN
+from aegis.trials import Trials, eer_difference
 
 ALL = "all"
 TABLES = (
@@ -142,7 +143,11 @@ def _versions(segments: Segments) -> list[tuple[str, int]]:
 
 
 def _rates(segments: Segments, place: dict[str, Any], settings: Settings) -> pd.DataFrame:
-    """Five trial types, two releases and another session; the reference on originals first."""
+    """Five trial types, two releases and another session; the reference on originals first.
+
+    ``gap_to_original`` is the EER of ``oaoa`` minus the one of originals on the same people.
+    """
+    originals = _trials(segments, "oo", ORIGINAL, 0, place, settings)
     plan = [(ORIGINAL, 0, "oo")] + [
         (*version, kind)
         for version in _versions(segments)
@@ -150,16 +155,31 @@ def _rates(segments: Segments, place: dict[str, Any], settings: Settings) -> pd.
     ]
     rows: Rows = []
     for system, profile, kind in plan:
-        rng = np.random.default_rng(settings.seed)
-        trials = dimensions.build_trials(segments, kind, system, profile, place["backend"], rng)
+        trials = _trials(segments, kind, system, profile, place, settings)
         measured = dimensions.measure_trials(
             trials, settings.seed, settings.n_draws, costs=kind in ("oo", "oaoa")
         )
+        if kind == "oaoa":
+            measured |= _gap(originals, trials, settings)
         rows.append({
             **place, "system": system, "pseudo_profile": profile, "trial_type": kind, **measured,
             "ideal_eer": dimensions.IDEAL_EER.get(kind, NAN),
         })  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def _trials(
+    segments: Segments, kind: str, system: str, profile: int, place: dict[str, Any],
+    settings: Settings,
+) -> Trials:  # fmt: skip
+    rng = np.random.default_rng(settings.seed)
+    return dimensions.build_trials(segments, kind, system, profile, place["backend"], rng)
+
+
+def _gap(originals: Trials, trials: Trials, settings: Settings) -> dict[str, float]:
+    rng = np.random.default_rng(settings.seed)
+    gap = eer_difference(originals, trials, rng, "higher", settings.n_draws)
+    return {"gap_to_original": gap.value, "gap_low": gap.ci_low, "gap_high": gap.ci_high}
 
 
 def _attacks(segments: Segments, place: dict[str, Any], settings: Settings) -> pd.DataFrame:

@@ -348,7 +348,8 @@ SCHEMAS: dict[str, Schema] = {
         _schema("leak_conditions", "one sampling rate and segment length", "public", "condition",
                 "condition:str n_segments:int n_people:int n_systems:int" + _FATE),
         _schema("leak_rates", "one equal error rate of a trial type", "public", f"{_PLACE} trial_type",
-                f"{_PLACED} trial_type:str {_EER} ideal_eer:float? {_COSTS}" + _FATE),
+                f"{_PLACED} trial_type:str {_EER} ideal_eer:float? gap_to_original:float? gap_low:float?"
+                f" gap_high:float? {_COSTS}" + _FATE),
         _schema("leak_attacks", "one attacker on speakers that it did not learn from", "public",
                 f"{_PLACE} level enrolment attacker",
                 f"{_PLACED} level:str enrolment:str attacker:str n_train_speakers:int? n_train_rows:int? {_EER}"

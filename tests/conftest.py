@@ -6,7 +6,7 @@ import csv
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 from chat_server import Server
 from toy_study import write_toy
 
+from aegis import engines
 from aegis.engines import chat
 from aegis.tables import PROJECT, Run, open_run
 
@@ -112,6 +113,20 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         patch.delenv("AEGIS_NOTEBOOKS", raising=False)
         pipeline.run_study(pipeline.load_study(PROJECT / "params" / "smoke.yaml"), "smoke")
         yield open_run("smoke")
+
+
+StandIn = Callable[[str, str, Callable[[], object]], None]
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    """Engines of a test: ``stand_in(role, name, factory)``; none stays resident after it."""
+
+    def register(role: str, name: str, factory: Callable[[], object]) -> None:
+        monkeypatch.setitem(engines._factories, (role, name), factory)
+
+    yield register
+    engines.release()
 
 
 @pytest.fixture

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import soundfile
+from conftest import StandIn
 from test_paper_voice import SMALL, random_model
 
-from aegis import engines
+from aegis.engines import EngineInfo
 from aegis.engines.finetune import Recipe, adapt_encoder
 from aegis.engines.paper_voice import SpeechBrainEncoder
 from aegis.errors import ParamError
@@ -60,7 +62,7 @@ def test_one_speaker_teaches_nothing(encoder: SpeechBrainEncoder) -> None:
 
 
 def test_the_attack_is_on_speakers_that_the_encoder_never_heard(
-    encoder: SpeechBrainEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    encoder: SpeechBrainEncoder, tmp_path: Path, stand_in: StandIn
 ) -> None:
     rows, files = [], {}
     for speaker in range(8):
@@ -75,7 +77,7 @@ def test_the_attack_is_on_speakers_that_the_encoder_never_heard(
                 })  # fmt: skip
                 files[name, system, profile] = path
     segments = Segments.build(pd.DataFrame(rows), {"none": np.ones((len(rows), 2))})
-    monkeypatch.setitem(engines._factories, ("encoder", "tiny"), lambda: encoder)
+    stand_in("encoder", "tiny", lambda: encoder)
     found = attack_adapted(segments, files, "tiny", Settings(n_draws=20), "whole", QUICK)
     assert found["enrolment"].tolist() == ["original", "anonymised"]
     direct = found.iloc[0]
@@ -85,14 +87,14 @@ def test_the_attack_is_on_speakers_that_the_encoder_never_heard(
     assert direct["gap_to_original"] == pytest.approx(direct["eer"] - direct["eer_original"])
 
 
-def test_what_cannot_be_trained_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_trained_is_said(stand_in: StandIn) -> None:
     table = pd.DataFrame({
         "source": [f"r{i}" for i in range(8)], "system": ORIGINAL, "pseudo_profile": 0,
         "speaker": [f"s{i}" for i in range(8)],
     })  # fmt: skip
     segments = Segments.build(table, {"none": np.ones((8, 2))})
-    monkeypatch.setitem(engines._factories, ("encoder", "plain"), object)
-    monkeypatch.setattr(engines, "load", lambda role, name: object())
+    plain = SimpleNamespace(info=EngineInfo("encoder", "plain", "1", "none"))
+    stand_in("encoder", "plain", lambda: plain)
     with pytest.raises(ParamError, match="ecapa and xvector"):
         attack_adapted(segments, {}, "plain", Settings(), "whole", QUICK)
     with pytest.raises(ParamError, match="a learned attack needs 8"):

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 from typer.testing import CliRunner
 
-from aegis import engines, leakage_report, pieces, simulator
+from aegis import leakage_report, pieces, simulator
 from aegis.cli import app
 from aegis.engines import EngineInfo
 from aegis.errors import AudioError, ManifestError, ParamError
@@ -102,9 +102,9 @@ class LoudnessEncoder:
 
 
 @pytest.fixture
-def sounds(tmp_path, monkeypatch):
+def sounds(tmp_path, monkeypatch, stand_in):
     """Eight speakers, two files each; one anonymised file is missing, one is too short."""
-    monkeypatch.setitem(engines._factories, ("encoder", "bands"), LoudnessEncoder)
+    stand_in("encoder", "bands", LoudnessEncoder)
     monkeypatch.setattr("aegis.work.sounds.cohort_centre", lambda name: np.zeros(8))
     rng, lines = np.random.default_rng(0), ["path,speaker,sex"]
     for speaker in range(8):

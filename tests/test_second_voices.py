@@ -14,10 +14,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import StandIn
 from fabricate import INFEASIBLE, fabricate_run
 from test_work_leakage import Bands
 
-from aegis import engines
 from aegis.engines import EngineInfo
 from aegis.params import cells
 from aegis.pipeline import find_notebooks
@@ -42,12 +42,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture
-def run(made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+def run(
+    made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stand_in: StandIn
+) -> Iterator[Run]:
     monkeypatch.setenv("AEGIS_RUNS", str(tmp_path))
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.setattr(plt, "show", lambda: plt.close("all"))
     for key, engine in {("converter", "octave"): Octave, ("encoder", "bands"): Bands}.items():
-        monkeypatch.setitem(engines._factories, key, engine)
+        stand_in(*key, engine)
     shutil.copytree(made.root, tmp_path / "toy")
     yield Run(tmp_path / "toy")
     plt.close("all")

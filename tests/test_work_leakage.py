@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import StandIn
 from fabricate import fabricate_run
 
-from aegis import engines, leakage_tables
+from aegis import leakage_tables
 from aegis.engines import EngineInfo
 from aegis.errors import AudioError
 from aegis.segments import ORIGINAL
@@ -52,10 +53,10 @@ class Ears:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stand_in: StandIn) -> Run:
     stand_ins = {"converter mirror": Mirror, "encoder bands": Bands, "transcriber ears": Ears}
     for key, made in stand_ins.items():
-        monkeypatch.setitem(engines._factories, tuple(key.split()), made)
+        stand_in(*key.split(), made)
     monkeypatch.setattr("aegis.work.sounds.cohort_centre", lambda name: np.zeros(4))
     return fabricate_run(tmp_path / "run", n_recordings=3, audio=True)
 
@@ -214,6 +215,17 @@ def test_a_second_pseudo_voice_that_nobody_has_is_missing_and_no_zero(run):
     assert n["oaoa", 1] == [6 * 6, 18 * 15] and n["oaoa", 2] == [4 * 6, 12 * 15]
     assert n["aaaa", 1] == [6 * 3, 18 * 15 // 2] and n["aaaa", 2] == [4 * 3, 12 * 9 // 2]
     assert n["releases", 1] == n["releases", 2] == [4 * 3, 12 * 15]
+    # The gap is taken on the people of both sides: on four of the six with the second voice.
+    own = rows.set_index(["trial_type", "pseudo_profile"])
+    for number in (1, 2):
+        several = set(made.of("mirror", number).table["speaker"])
+        fewer = made.where(made.table["speaker"].isin(several))
+        reference = leakage_tables.measure_condition(fewer, "few", settings, wanted=("rates",))
+        plain = reference["rates"].query("trial_type == 'oo' and test_set == 'all'")["eer"].iloc[0]
+        row = own.loc[("oaoa", number)]
+        assert row["gap_to_original"] == pytest.approx(row["eer"] - plain)
+        assert row["gap_low"] <= row["gap_to_original"] <= row["gap_high"]
+    assert own.loc["aaaa", "gap_to_original"].isna().all()
     summary = leakage_tables.summarise_systems(tables)
     direct = rows.loc[rows["trial_type"] == "oaoa", "eer"]
     assert summary.loc["mirror", "eer_oaoa"] == pytest.approx(direct.mean())

@@ -257,8 +257,7 @@ def describe_speaker(samples: Signal, key: str) -> Speaker:
         Fewer than 100 such frames (half a second), or none of them voiced.
     """
     analysis = analyse(samples)
-    level = np.log(analysis.envelope.sum(axis=1))
-    speech = level > np.percentile(level, 95) - 4 * np.log(10)
+    speech = speech_frames(analysis)
     if speech.sum() < 100 or not analysis.voiced.any():
         raise AudioError("world: too little voiced speech to describe the speaker")
     pitch = np.log(analysis.f0[analysis.voiced])
@@ -272,6 +271,12 @@ def describe_speaker(samples: Signal, key: str) -> Speaker:
         cepstra.mean(axis=0),
         (1 - SHRINKAGE) * covariance + SHRINKAGE * diagonal,
     )
+
+
+def speech_frames(analysis: Analysis) -> NDArray[np.bool_]:
+    """The frames within 40 dB of the loud ones."""
+    level = np.log(analysis.envelope.sum(axis=1))
+    return np.asarray(level > np.percentile(level, 95) - 4 * np.log(10))
 
 
 def transport(source: Array, target: Array) -> Array:
@@ -295,6 +300,11 @@ def _remember(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> V
     return known[key]
 
 
+def aim_of(here: Speaker, there: Speaker) -> Array:
+    """The mean that converted cepstra are given."""
+    return there.mean + OVERSHOOT * (there.mean - here.mean)
+
+
 class WorldConverter:
     """Pitch and cepstral distribution moved to the reference's; statistics are kept."""
 
@@ -309,8 +319,7 @@ class WorldConverter:
         analysis = analyse(source)
         here, there = self._describe(context), self._describe(voice.reference)
         cepstra = to_cepstra(analysis.envelope)
-        aim = there.mean + OVERSHOOT * (there.mean - here.mean)
-        moved = (cepstra - here.mean) @ self._map(here, there) + aim
+        moved = (cepstra - here.mean) @ self._map(here, there) + aim_of(here, there)
         envelope = add_cepstra(analysis.envelope, moved - cepstra)
         pitch = self._move_pitch(analysis.f0, here, there)
         return match_level(synthesise(replace(analysis, f0=pitch, envelope=envelope)), source)

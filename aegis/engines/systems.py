@@ -8,13 +8,13 @@ local checkout. ``latent-noise`` puts bounded Laplace noise on what describes th
 stand in the revision. ``cascade`` writes the words down and has the pseudo-voice say them
 (the idea of VoicePrivacy's B3): nothing of the voice passes, errors of the recogniser do.
 
-:func:`undo_world` is the informed attack on ``world``: whoever knows both speakers'
-statistics inverts the map.
+:func:`undo_world` is the informed attack on ``world``: whoever holds the statistics of both
+speakers and knows the converter (:func:`find_world_key`) inverts the map.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +24,17 @@ from aegis.audio import Signal
 from aegis.engines import EditRequest, EngineInfo, Voice, load, register
 from aegis.engines.conversion import (
     F0_RANGE_HZ,
-    OVERSHOOT,
     Array,
     Speaker,
     WorldConverter,
     add_cepstra,
+    aim_of,
     analyse,
     change_rate,
+    describe_speaker,
     limit_peak,
     match_level,
+    speech_frames,
     synthesise,
     to_cepstra,
     transport,
@@ -194,23 +196,56 @@ class KnnVc:
         return match_level(fitted, source)
 
 
-def undo_world(converted: Signal, original_speaker: Speaker, pseudo_speaker: Speaker) -> Signal:
-    """Invert ``world`` with both speakers' statistics: pitch and envelope go back.
+@dataclass(frozen=True)
+class WorldKey:
+    """What an informed attacker holds of one use of ``world``.
 
-    The attacker tries every candidate's statistics; for the right one the result is the
-    original voice, up to what the vocoder lost twice.
+    ``centre`` is the mean of the released cepstra, ``inverse`` takes their deviations from it
+    back to those of the source: rows times a matrix.
     """
+
+    source: Speaker
+    pseudo: Speaker
+    centre: Array
+    inverse: Array
+
+
+def find_world_key(context: Signal, voice: Voice) -> WorldKey:
+    """The key of a profile, from the speech that the converter takes its statistics from.
+
+    A vocoder does not speak quite what it is told. The attacker converts the context as well
+    and compares what comes out with what was asked for: its mean corrects the centre, its
+    covariance makes the inverse the best linear estimate (Wiener) instead of an exact one,
+    which would enlarge the error.
+    """
+    source, pseudo = (
+        describe_speaker(context, "source"),
+        describe_speaker(voice.reference, "pseudo"),
+    )
+    forward, aim = transport(source.covariance, pseudo.covariance), aim_of(source, pseudo)
+    before = analyse(context)
+    spoken = analyse(WorldConverter().convert(context, voice, context, 0))
+    asked = (to_cepstra(before.envelope) - source.mean) @ forward + aim
+    error = (to_cepstra(spoken.envelope) - asked)[speech_frames(before)]
+    heard = pseudo.covariance + np.cov(error.T)
+    inverse = np.asarray(np.linalg.solve(heard, forward @ source.covariance), dtype=np.float64)
+    return WorldKey(source, pseudo, aim + error.mean(axis=0), inverse)
+
+
+def undo_world(converted: Signal, key: WorldKey) -> Signal:
+    """Invert ``world``: pitch and envelope go back.
+
+    The attacker tries every candidate's key; for the right one the result is the original
+    voice, up to what the vocoder lost twice.
+    """
+    source, pseudo = key.source, key.pseudo
     analysis = analyse(converted)
     cepstra = to_cepstra(analysis.envelope)
-    forward = transport(original_speaker.covariance, pseudo_speaker.covariance)
-    aim = pseudo_speaker.mean + OVERSHOOT * (pseudo_speaker.mean - original_speaker.mean)
-    back = (cepstra - aim) @ np.linalg.inv(forward) + original_speaker.mean
+    back = (cepstra - key.centre) @ key.inverse + source.mean
     envelope = add_cepstra(analysis.envelope, back - cepstra)
-    spread = np.clip(pseudo_speaker.f0_spread / max(original_speaker.f0_spread, 1e-3), 0.7, 1.4)
+    spread = np.clip(pseudo.f0_spread / max(source.f0_spread, 1e-3), 0.7, 1.4)
     with np.errstate(divide="ignore"):
-        moved = np.exp(
-            original_speaker.f0_median + (np.log(analysis.f0) - pseudo_speaker.f0_median) / spread
-        )
+        moved = np.exp(source.f0_median + (np.log(analysis.f0) - pseudo.f0_median) / spread)
     pitch = np.where(analysis.f0 > 0, np.clip(moved, *F0_RANGE_HZ), 0.0)
     return match_level(synthesise(replace(analysis, f0=pitch, envelope=envelope)), converted)
 

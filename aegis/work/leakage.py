@@ -28,8 +28,7 @@ import pandas as pd
 from aegis import engines
 from aegis.attackers import anonymity_sets
 from aegis.audio import SAMPLE_RATE_HZ, Signal, check_generated, open_channel
-from aegis.engines.conversion import describe_speaker
-from aegis.engines.systems import undo_world
+from aegis.engines.systems import find_world_key, undo_world
 from aegis.errors import ItemError
 from aegis.fields import repeated
 from aegis.pieces import condition_name, join_pieces
@@ -194,10 +193,8 @@ def _versions(
                 continue
             yield system, int(number), made
             if system == "world":
-                here, there = (
-                    describe_speaker(x, str(i)) for i, x in enumerate((context, voice.reference))
-                )
-                undone = {i: undo_world(turn, here, there) for i, turn in made.items()}
+                key = find_world_key(context, voice)
+                undone = {index: undo_world(turn, key) for index, turn in made.items()}
                 yield UNDONE, int(number), undone
     for condition, (_, spans) in item["conditions"].items():
         rebuilt = open_channel(run.conversation_path(condition, item["recording_id"]), 0)
