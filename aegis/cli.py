@@ -175,9 +175,10 @@ def verify(run: RunName = None) -> None:
     from aegis.explain import failure_registry
 
     opened = open_named(run)
-    problems, failures = verify_run(opened), failure_registry(opened)
+    problems = verify_run(opened)
     for line in problems:
         typer.echo(f"problem: {line}")
+    failures = failure_registry(opened)
     if len(failures):
         typer.echo(formatted(failures, "md"), nl=False)
     typer.echo(

@@ -121,9 +121,16 @@ def load_record(path: Path) -> Record | None:
     return record
 
 
+def damaged_records(run: Run, stage: str) -> list[Path]:
+    """Saved items of a stage that are not what was saved."""
+    saved = sorted((run.secret / "items" / stage).glob("*.json"))
+    return [path for path in saved if load_record(path) is None]
+
+
 def stop_when_full(error: BaseException, root: Path) -> None:
     """Raise StageFailed when an error says that the disk is full or takes nothing."""
-    if isinstance(error, OSError) and error.errno == errno.EROFS:
+    read_only = isinstance(error, OSError) and error.errno == errno.EROFS
+    if read_only or "Read-only file system" in str(error):
         raise StageFailed(
             f"the disk that holds run {root.name} is read-only; make it writable and run again,"
             " finished items are kept"

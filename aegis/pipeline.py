@@ -27,7 +27,7 @@ import filelock
 
 from aegis import errors, receipts
 from aegis.audio import write_bytes
-from aegis.cluster import local_cluster, stop_when_full
+from aegis.cluster import damaged_records, local_cluster, stop_when_full
 from aegis.errors import ParamError, RunLocked, StageFailed, TableError
 from aegis.monitor import Monitor
 from aegis.params import StudyParams, Value, find_extensions, read_declarations, read_params
@@ -192,9 +192,10 @@ def study_of(run: Run) -> StudyParams:
     """
     try:
         saved = json.loads(_study_file(run).read_text("utf-8"))
-    except (FileNotFoundError, ValueError) as error:
+        path, overrides = Path(saved["params"]), list(saved["overrides"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
         raise ParamError(f"run {run.root.name!r} was not started by `aegis run`") from error
-    return load_study(Path(saved["params"]), saved["overrides"])
+    return load_study(path, overrides)
 
 
 def newest_run() -> str:
@@ -330,6 +331,7 @@ def run_study(
     saved = json.dumps({"params": str(params.path.resolve()), "overrides": list(params.overrides)})
     with locked(run), Monitor(run, quiet) as monitor, ExitStack() as stack:
         write_bytes(_study_file(run), saved.encode())
+        _drop_damaged(run, monitor)
         address = scheduler
         for name in order:
             values = effective_parameters(params, name, notebooks[name], run)
@@ -346,6 +348,16 @@ def run_study(
             outcomes.append(_outcome(run, name, True, tuple(reasons)))
             monitor.end(outcomes[-1].wall_s, outcomes[-1].counts)
     return outcomes
+
+
+def _drop_damaged(run: Run, monitor: Monitor) -> None:
+    """Remove saved items that no stage could use."""
+    for name in STAGES:
+        damaged = damaged_records(run, name)
+        for path in damaged:
+            path.unlink()
+        if damaged:
+            monitor.say(f"{name}: {len(damaged)} saved items are not what was written: dropped")
 
 
 def _selection(
@@ -458,6 +470,7 @@ def execute_notebook(
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             )
         except papermill.PapermillExecutionError as error:
+            stop_when_full(Exception(error.evalue), run.root)
             problem = _said(error)
         except RuntimeError as error:  # nbclient's DeadKernelError and start-up failures
             problem = f"the kernel died ({error})"

@@ -20,6 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from aegis import stamp
 from aegis.audio import write_bytes
 from aegis.closure import closure_hashes
 from aegis.tables import PROJECT, SCHEMAS, Run
@@ -42,18 +43,16 @@ def receipt_path(run: Run, stage: str) -> Path:
 
 
 def read_receipt(run: Run, stage: str) -> Receipt | None:
-    """A stage's receipt, or None when there is none that can be read."""
-    try:
-        content = json.loads(receipt_path(run, stage).read_text("utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-    return content if isinstance(content, dict) else None
+    """A stage's receipt, or None when there is none or it is not what was written."""
+    return stamp.read_receipt(receipt_path(run, stage))
 
 
 def write_receipt(run: Run, receipt: Receipt) -> None:
-    """Write a receipt in one step."""
-    content = json.dumps(receipt, indent=1, ensure_ascii=False, default=plain)
-    write_bytes(receipt_path(run, receipt["stage"]), content.encode())
+    """Seal a receipt and write it in one step."""
+    content: Receipt = json.loads(json.dumps(receipt, ensure_ascii=False, default=plain))
+    content[stamp.SEAL] = stamp.seal(content)
+    text = json.dumps(content, indent=1, ensure_ascii=False)
+    write_bytes(receipt_path(run, receipt["stage"]), text.encode())
 
 
 def file_sha256(path: Path) -> str | None:

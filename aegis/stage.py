@@ -70,12 +70,7 @@ class Stage:
                 f"{self.name} reads {name}, which run {self.run.root.name} does not have yet: run"
                 f" the notebook {owner} first, or `aegis run`"
             )
-        try:
-            return self.run.read(name)
-        except (OSError, ValueError) as error:
-            raise TableError(
-                f"{name}: cannot be read ({error}); `aegis run` re-runs the stage that owns it"
-            ) from error
+        return self.run.read(name)
 
     def has(self, name: str) -> bool:
         """Is there a row in this table of another notebook (for tables that may be absent)?

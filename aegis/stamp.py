@@ -16,18 +16,36 @@ from pathlib import Path
 from typing import Any
 
 RECEIPT = "receipt:"
+SEAL = "seal"
+"""The key of a receipt under which the hash of the rest of it lies."""
+
+
+def seal(receipt: dict[str, Any]) -> str:
+    """SHA-256 of what a receipt says, its own seal apart."""
+    content = {key: value for key, value in receipt.items() if key != SEAL}
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_receipt(path: Path) -> dict[str, Any] | None:
+    """A receipt, or None when there is none or it is not what was written.
+
+    One of an earlier version has no seal; what it says is taken as it is.
+    """
+    try:
+        receipt = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    if not isinstance(receipt, dict) or receipt.get(SEAL, seal(receipt)) != seal(receipt):
+        return None
+    return receipt
 
 
 def read_receipts(root: Path) -> dict[str, dict[str, Any]]:
-    """Stage -> receipt of the run below ``root``; a broken file counts as none."""
-    found = {}
-    for path in sorted((root / "receipts").glob("*.json")):
-        try:
-            receipt = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
-            continue
-        found[path.stem] = receipt
-    return found
+    """Stage -> receipt of the run below ``root``; a damaged file counts as none."""
+    paths = sorted((root / "receipts").glob("*.json"))
+    found = {path.stem: read_receipt(path) for path in paths}
+    return {stage: receipt for stage, receipt in found.items() if receipt is not None}
 
 
 def file_hash(path: Path) -> str | None:

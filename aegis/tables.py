@@ -506,13 +506,26 @@ class Run:
         return self.table_path(name).exists()
 
     def read(self, name: str) -> pd.DataFrame:
-        """Read a table; plain NumPy-backed numbers where nothing is missing."""
+        """Read a table; plain NumPy-backed numbers where nothing is missing.
+
+        Raises
+        ------
+        TableError
+            It is absent, or its file is damaged.
+        """
         path = self.table_path(name)
         if not path.exists():
             raise TableError(
                 f"{name}: not in run {self.root.name}; run the stage that owns it first"
             )
-        return pd.read_parquet(path)
+        try:
+            return pd.read_parquet(path)
+        except Exception as error:  # a changed byte may raise anything
+            raise TableError(
+                f"{name}: {self.relative(path)} of run {self.root.name} cannot be read"
+                f" ({getattr(error, 'strerror', None) or type(error).__name__}); `aegis run`"
+                " makes it anew"
+            ) from error
 
     def write(self, name: str, table: pd.DataFrame) -> Path:
         """Check and write a table atomically."""

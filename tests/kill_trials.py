@@ -17,9 +17,6 @@ there on are run again as far as they are not up to date.
 from __future__ import annotations
 
 import argparse
-import csv
-import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -33,18 +30,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from toy_study import write_toy
+from trial_runs import Study, compare, real_study, toy_study, write_rows
 
 from aegis import checks
 from aegis.cluster import load_record
-from aegis.pipeline import STAGES
-from aegis.receipts import receipt_path
-from aegis.tables import PROJECT, SCHEMAS, Run
+from aegis.tables import Run
 
 VICTIMS = ("worker", "scheduler", "driver")
-N_WORKERS, N_ITEMS = 3, 12
-TOY = {"00_corpora": N_ITEMS, "01_transcribe": N_ITEMS}
-"""Stage -> items, of the toy study."""
+N_WORKERS = 3
 COLUMNS = ["seed", "victim", "stage", "done_at_kill", "item", "planned", "runs", "equal", "lost",
            "twice", "problems", "seconds"]  # fmt: skip
 
@@ -99,78 +92,6 @@ def free_port() -> int:
         return int(opened.getsockname()[1])
 
 
-@dataclass
-class Study:
-    """What is run, and where."""
-
-    params: Path
-    options: list[str]
-    environment: dict[str, str]
-    runs: Path
-    stages: dict[str, int]
-    pause_s: float
-    reference: Run | None = None
-    """The undisturbed run that trials start from; None: from nothing."""
-
-    def command(self, name: str, address: str) -> list[str]:
-        return [
-            sys.executable, "-m", "aegis.cli", "run", str(self.params), "--run", name,
-            "--cluster", address, *self.options,
-        ]  # fmt: skip
-
-    def start(self, name: str, address: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            self.command(name, address), env=self.environment, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-
-    def done(self, name: str, stage: str) -> list[Path]:
-        """Finished items of a stage, the newest last."""
-        found = (self.runs / name / "secret" / "items" / stage).glob("*.json")
-        return sorted(found, key=lambda path: path.stat().st_mtime)
-
-    def rewind(self, name: str, stage: str) -> None:
-        """Make the run of a trial: the undisturbed one before it came to the stage."""
-        if self.reference is None:
-            return
-        run = Run(self.runs / name)
-        shutil.rmtree(run.root, ignore_errors=True)
-        shutil.copytree(self.reference.root, run.root)
-        for path in self.done(name, stage):
-            record = load_record(path) or {}
-            for file in (record.get("value") or {}).get("files", {}):
-                (run.root / file).unlink(missing_ok=True)
-        shutil.rmtree(run.secret / "items" / stage)
-        receipt_path(run, stage).unlink()
-        for table in STAGES[stage].writes:
-            run.table_path(table).unlink(missing_ok=True)
-
-
-def toy_study(folder: Path) -> Study:
-    write_toy(folder / "study")
-    path = os.pathsep.join([str(folder / "study"), str(PROJECT)])
-    environment = {
-        **os.environ, "PYTHONPATH": path, "AEGIS_RUNS": str(folder / "runs"),
-        "AEGIS_NOTEBOOKS": str(folder / "study" / "notebooks"), "OMP_NUM_THREADS": "1",
-    }  # fmt: skip
-    given = {
-        "00_corpora.n_items": N_ITEMS,
-        "00_corpora.sleep_s": 0.3,
-        "01_transcribe.sleep_s": 0.3,
-    }
-    options = [text for key, value in given.items() for text in ("-p", f"{key}={value}")]
-    return Study(folder / "study" / "toy.yaml", options, environment, folder / "runs", TOY, 0.3)
-
-
-def real_study(folder: Path, params: Path, reference: Run) -> Study:
-    """A profile with engines; its items a stage are those of the undisturbed run."""
-    environment = {**os.environ, "AEGIS_RUNS": str(folder / "runs"), "OMP_NUM_THREADS": "1"}
-    items = reference.secret / "items"
-    stages = {path.name: len(list(path.glob("*.json"))) for path in sorted(items.iterdir())}
-    stages = {name: n for name, n in stages.items() if n > 1 and name in STAGES}
-    return Study(params, [], environment, folder / "runs", stages, 1.0, reference)
-
-
 @contextmanager
 def cluster_of(study: Study) -> Iterator[Cluster]:
     cluster = Cluster(study.environment, free_port(), study.runs.parent / "cluster.log")
@@ -193,7 +114,8 @@ def one_trial(
     # A run's name is a parameter of every notebook, so a copy keeps it.
     name = study.reference.root.name if study.reference else f"trial{seed}"
     began = time.monotonic()
-    study.rewind(name, stage)
+    if study.reference:
+        study.rewind(stage)
     cluster.heal()
     driver = study.start(name, cluster.address)
     while len(study.done(name, stage)) < wanted and driver.poll() is None:
@@ -222,24 +144,6 @@ def one_trial(
     }  # fmt: skip
 
 
-def compare(run: Run, reference: Run) -> tuple[bool, int, int]:
-    """(all tables equal, rows lost, rows twice) against the undisturbed run."""
-    lost = twice = 0
-    equal = True
-    for name, schema in SCHEMAS.items():
-        if not reference.has(name):
-            continue
-        expected = reference.read(name)
-        found = run.read(name) if run.has(name) else expected.iloc[:0]
-        keys = [
-            set(map(tuple, t[list(schema.key)].astype(str).to_numpy())) for t in (expected, found)
-        ]
-        lost += len(keys[0] - keys[1])
-        twice += len(found) - len(keys[1])
-        equal = equal and expected.equals(found)
-    return equal, lost, twice
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=20)
@@ -263,10 +167,7 @@ def main() -> int:
                 assert study.start("undisturbed", cluster.address).wait(timeout=1200) == 0
             for seed in range(options.seed, options.seed + options.trials):
                 rows.append(one_trial(study, cluster, seed, reference, victims))
-                with options.out.open("w", newline="") as stream:
-                    writer = csv.DictWriter(stream, COLUMNS)
-                    writer.writeheader()
-                    writer.writerows(rows)
+                write_rows(options.out, COLUMNS, rows)
     table = pd.DataFrame(rows)
     return int(not table["equal"].all())
 

@@ -189,7 +189,7 @@ def test_an_unreadable_table_says_so(toy_folder: Path) -> None:
     run.table_path("recordings").parent.mkdir()
     run.table_path("recordings").write_bytes(b"PAR1 nonsense")
     opened = stage.open_stage("01_transcribe", {"run_name": "toy", "ending": "", "sleep_s": 0.0})
-    with pytest.raises(TableError, match="recordings: cannot be read"):
+    with pytest.raises(TableError, match=r"tables/recordings\.parquet of run toy cannot be read"):
         opened.read("recordings")
     stage._unlock(run)
 
