@@ -45,7 +45,9 @@ class _Checked:
     """Stage -> outputs that are not what was written."""
 
     def table(self, name: str) -> pd.DataFrame | None:
-        """A table, or None when there is none or it is damaged, which is a problem apart."""
+        """A table of these stages, or None where none is or it is damaged, a problem apart."""
+        if not any(name in STAGES[stage].writes for stage in self.stages):
+            return None
         place = self.run.relative(self.run.table_path(name))
         named = (reason for found in self.outputs.values() for reason in found)
         if not self.run.has(name) or any(r.startswith(f"output {place} ") for r in named):
@@ -62,7 +64,7 @@ def verify_run(run: Run, before: str | None = None) -> list[str]:
     Parameters
     ----------
     before
-        Only the stages before this one are looked at, and tables that they own.
+        Only the stages before this one are looked at, and the tables that they own.
     """
     stages = tuple(STAGES)[: list(STAGES).index(before) if before else None]
     found = {name: receipts.read_receipt(run, name) for name in stages}

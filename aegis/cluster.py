@@ -229,7 +229,8 @@ def map_items(
     logging.getLogger("distributed").setLevel(logging.ERROR)
     client = _connect(Client, address)
     with client:
-        client.run(_begin_stage, stage)
+        # A worker that dies meanwhile is made up for; it must not end the stage.
+        client.run(_begin_stage, stage, on_error="ignore")
         resources = _resources(client, settings)
         waiting, running = iter(order), {}
         ended = as_completed(loop=client.loop)
@@ -238,6 +239,7 @@ def map_items(
             future = client.submit(
                 _run_named,
                 (function.__module__, function.__name__),
+                stage,
                 work[index],
                 settings,
                 root,
@@ -248,7 +250,9 @@ def map_items(
             running[future.key] = index
             ended.add(future)
 
-        for index in itertools.islice(waiting, _OUTSTANDING_PER_WORKER * len(client.nthreads())):
+        # There may be no worker for a moment, while one that died is replaced.
+        n_workers = max(1, len(client.nthreads()))
+        for index in itertools.islice(waiting, _OUTSTANDING_PER_WORKER * n_workers):
             submit(index)
         for future in ended:
             index = running.pop(future.key)
@@ -286,7 +290,8 @@ def _connect(client_class: Any, address: str) -> Any:
 
         return importlib.util.find_spec("aegis") is not None
 
-    if not all(client.run(can_import).values()):
+    # A worker that dies meanwhile gives no answer.
+    if not all(client.run(can_import, on_error="ignore").values()):
         client.close()
         raise StageFailed(f"workers of the Dask scheduler at {address} lack this package")
     return client
@@ -294,6 +299,7 @@ def _connect(client_class: Any, address: str) -> Any:
 
 def _run_named(
     function: tuple[str, str],
+    stage: str,
     item: dict[str, Any],
     settings: dict[str, Any],
     root: Path,
@@ -303,6 +309,8 @@ def _run_named(
 
     A function that a worker cannot import would end the worker's connection, not the item.
     """
+    if not _current_stage:  # this worker took the place of one that died
+        _begin_stage(stage)
     module, name = function
     try:
         found = getattr(importlib.import_module(module), name)

@@ -31,6 +31,17 @@ Overrides = Annotated[
 ]
 
 
+_WAYS_OUT = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EROFS: "make it writable",
+    errno.EACCES: "make it yours to write",
+    errno.EPERM: "make it yours to write",
+    errno.EIO: "look after the disk",
+}
+"""What a user can mend, by the number of the error."""
+
+
 def command_of(parent: typer.Typer) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a command; its AegisError becomes one line and exit code 1."""
     return lambda function: parent.command()(_guarded(function))
@@ -45,10 +56,12 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
             typer.echo(f"aegis: {' '.join(str(error).split())}", err=True)
             raise typer.Exit(1) from None
         except OSError as error:
-            # What a user can mend; the path may be a name and is not repeated.
-            if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC):
+            if error.errno not in _WAYS_OUT:
                 raise
-            typer.echo(f"aegis: {error.strerror}: a file of the run or its output", err=True)
+            # The path may be a name and is not repeated.
+            way_out = _WAYS_OUT[error.errno]
+            said = f"{error.strerror}: a file of the run or its output; {way_out} and run again"
+            typer.echo(f"aegis: {said}", err=True)
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
             typer.echo("aegis: stopped; finished items are kept, run again to go on", err=True)

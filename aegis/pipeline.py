@@ -16,6 +16,7 @@ import logging
 import os
 import secrets
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -35,6 +36,10 @@ from aegis.tables import PROJECT, Run, open_run
 
 if TYPE_CHECKING:
     import papermill
+
+
+_START_TIMEOUT_S = 300
+"""How long a kernel may take to answer, on a machine that has other work."""
 
 
 @dataclass(frozen=True)
@@ -329,7 +334,7 @@ def run_study(
     run = open_run(run_name or params.run_name, create=True)
     outcomes = []
     saved = json.dumps({"params": str(params.path.resolve()), "overrides": list(params.overrides)})
-    with locked(run), Monitor(run, quiet) as monitor, ExitStack() as stack:
+    with _full_disk_said(run), locked(run), Monitor(run, quiet) as monitor, ExitStack() as stack:
         write_bytes(_study_file(run), saved.encode())
         _drop_damaged(run, monitor)
         address = scheduler
@@ -399,6 +404,16 @@ def locked(run: Run) -> Iterator[None]:
 
 
 @contextmanager
+def _full_disk_said(run: Run) -> Iterator[None]:
+    """Say what to do about a disk that is full or read-only, whatever met it."""
+    try:
+        yield
+    except OSError as error:
+        stop_when_full(error, run.root)
+        raise
+
+
+@contextmanager
 def environment(**values: str) -> Iterator[None]:
     """Set environment variables for the kernels started inside the block."""
     before = {name: os.environ.get(name) for name in values}
@@ -433,12 +448,6 @@ def execute_notebook(
     """
     import jupytext
     import papermill
-    from jupyter_client.manager import AsyncKernelManager
-
-    class SocketKernelManager(AsyncKernelManager):  # type: ignore[misc]
-        """Kernels behind socket files: a free port may be gone before the kernel binds it."""
-
-        transport = "ipc"
 
     _check_kernel()
     defaults = {key: item.default for key, item in read_declarations(notebook).items()}
@@ -456,7 +465,7 @@ def execute_notebook(
     # papermill's own check of parameters does not understand `str | None`; ours is in params.
     logging.getLogger("papermill").setLevel(logging.ERROR)
     problem = ""
-    with environment(**surroundings):
+    with environment(**surroundings), tempfile.TemporaryDirectory(prefix="aegis-") as sockets:
         try:
             papermill.execute_notebook(
                 jupytext.read(notebook),
@@ -466,7 +475,8 @@ def execute_notebook(
                 language="python",
                 cwd=str(PROJECT),
                 progress_bar=False,
-                kernel_manager_class=SocketKernelManager,
+                start_timeout=_START_TIMEOUT_S,
+                kernel_manager_class=kernel_manager(Path(sockets)),
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             )
         except papermill.PapermillExecutionError as error:
@@ -476,9 +486,6 @@ def execute_notebook(
             problem = f"the kernel died ({error})"
         except ValueError as error:  # jupyter_client: another kernel took over a port
             problem = f"the kernel's connection was disturbed ({type(error).__name__}), run again"
-        except OSError as error:
-            stop_when_full(error, run.root)
-            raise
     receipt = receipts.read_receipt(run, name) or {}
     if not problem and receipt.get("token") != token:
         problem = "it ended without its receipt"
@@ -497,6 +504,21 @@ def execute_notebook(
         "peak_memory_mb": monitor.peak_mb,
     }
     receipts.write_receipt(run, receipt)
+
+
+def kernel_manager(sockets: Path) -> type:
+    """A class of kernels behind socket files in a folder that no other kernel uses.
+
+    A free port may be gone before a kernel binds it, and so may a file's name in a folder
+    that several runs share.
+    """
+    from jupyter_client.manager import AsyncKernelManager
+
+    class SocketKernelManager(AsyncKernelManager):  # type: ignore[misc]
+        transport = "ipc"
+        ip = str(sockets / "kernel")
+
+    return SocketKernelManager
 
 
 def _said(error: papermill.PapermillExecutionError) -> str:

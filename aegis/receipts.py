@@ -233,7 +233,8 @@ def stale_reasons(
     """
     receipt = read_receipt(run, stage)
     if receipt is None:
-        return ["not run yet"]
+        there = receipt_path(run, stage).exists()
+        return ["its receipt is not what was written" if there else "not run yet"]
     if "executed" not in receipt:
         return ["the executed notebook was not recorded"]
     reasons = []

@@ -58,11 +58,12 @@ is not up to date.
 
 Two trials a stage, each from a copy of the undisturbed run. *At rest*: one table, saved item,
 sound and executed notebook of the stage are truncated, emptied, deleted or changed in one bit;
-`aegis verify` must name each, and `aegis run` must make it whole; then the same for the receipt.
-*In flight*: the stage was never reached, and at a seeded moment of it one fault happens. Where it
-has no items the moment is a share of its time, and where it takes less than a second its start.
-*Survived* asks for more than equal tables: what failed was said in one line of the command's own,
-nothing was left running, and verify finds nothing wrong.
+`aegis verify` must name each; then the receipt too; and one `aegis run` must make all whole. *In
+flight*: the stage was never reached, and at a seeded moment of it one fault happens. Where it has
+no items the moment is a share of its time, and where it takes less than a second its start. A
+clock is set for what asks Python for the time of day. *Survived* asks for more than equal tables:
+what failed was said in one line of the command's own, nothing was left running, and verify finds
+nothing wrong.
 
 {stages}
 {stage_sum}
@@ -80,7 +81,8 @@ Shared file systems that break the promise of an atomic rename are not tried eit
 
 
 def as_table(frame: pd.DataFrame) -> str:
-    rows = [list(frame.columns), ["---"] * frame.shape[1], *frame.astype(str).to_numpy().tolist()]
+    shown = frame.astype(object).where(frame.notna(), "").astype(str)
+    rows = [list(frame.columns), ["---"] * frame.shape[1], *shown.to_numpy().tolist()]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
@@ -104,10 +106,9 @@ def stage_table(trials: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({
         "stage": rest.index,
         "damage named": rest["named"].to_numpy(), "survived": mark(rest["survived"]).to_numpy(),
-        "in flight": flight["fault"].fillna("none").to_numpy(),
-        "moment": flight["moment"].fillna("").to_numpy(),
-        "commands": flight["commands"].astype("Int64").to_numpy(),
-        "survived ": mark(flight["survived"]).fillna("").to_numpy(),
+        "in flight": flight["fault"].to_numpy(), "moment": flight["moment"].to_numpy(),
+        "commands": flight["commands"].map("{:.0f}".format, na_action="ignore").to_numpy(),
+        "survived ": mark(flight["survived"]).to_numpy(),
     })  # fmt: skip
 
 

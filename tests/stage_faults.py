@@ -4,10 +4,13 @@
         --out tests/data/faults/stage_faults.csv
 
 Every trial starts from a copy of an undisturbed run. *At rest*, one file of each kind that a
-stage has is damaged in a seeded way, `aegis verify` must name it, and the study is run again;
-then the same for its receipt. *In flight*, the stage was never reached, and at a seeded moment
-of it one fault happens; the study is run until it ends. Tables are compared with those of the
-undisturbed run. Rows are written as trials end; those that the file holds are not tried again.
+stage has is damaged in a seeded way, `aegis verify` must name each, first while the receipt can
+be read, and the study is run again. *In flight*, the stage was never reached, and at a seeded
+moment of it one fault happens; the study is run until it ends. Tables are compared with those of
+the undisturbed run. Rows are written as trials end; those that the file holds are not tried again.
+
+Pages that read the receipts of all stages are left out of the trials of other stages: any of them
+makes these pages stale, and they have trials of their own.
 
 Disks are images of their own, mounted for one trial: without the right to mount, their trials
 are left out. A disk turns read-only as one does that met an error, with files open on it.
@@ -16,14 +19,16 @@ are left out. A disk turns read-only as one does that met an error, with files o
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,18 +36,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import psutil
+import yaml
 from trial_runs import Study, compare, items_of, real_study, write_rows
 
 from aegis import checks
-from aegis.cluster import load_record
-from aegis.pipeline import STAGES
-from aegis.receipts import read_receipt, receipt_path
+from aegis.cluster import load_record, local_cluster
+from aegis.pipeline import STAGES, find_notebooks
+from aegis.receipts import RECEIPT, read_receipt, receipt_path
 from aegis.tables import Run
 
 KERNEL, CTRL_C, FULL = "the kernel killed", "Ctrl-C", "a full disk"
 READ_ONLY, CLOCK = "a disk that turns read-only", "the clock set back and forth"
 WORKER, SECOND = "a worker killed", "a second run"
 FAULTS = (KERNEL, CTRL_C, FULL, READ_ONLY, CLOCK, WORKER, SECOND)
+OWN_WORKERS = (CTRL_C, CLOCK, WORKER)
+"""Faults of the processes of a command; others leave its workers alone, which may be shared."""
 WAYS = ("truncated", "one bit", "emptied", "gone")
 AT_REST = "files damaged"
 COLUMNS = ["seed", "stage", "fault", "moment", "named", "commands", "plain", "equal", "lost",
@@ -65,6 +73,9 @@ def _jumping():
 
 time.time = _jumping
 """
+
+RECEIPTS_OF_ALL = {RECEIPT + next(iter(STAGES))}
+"""What only a page about the run itself reads."""
 
 Row = dict[str, object]
 
@@ -97,42 +108,50 @@ def files_of(run: Run, stage: str) -> dict[str, list[Path]]:
     }
 
 
-def unnamed(run: Run, damaged: dict[Path, str], known: set[str]) -> list[Path]:
+def unnamed(run: Run, damaged: dict[Path, str], lines: Collection[str]) -> list[Path]:
     """Damaged files that no line of `aegis verify` names.
 
     An item that is gone is no damage: nothing reads it but a stage that runs again.
     """
-    lines = "\n".join(set(checks.verify_run(run)) - known)
+    text = "\n".join(lines)
     free = {path for path, way in damaged.items() if way == "gone" and "items" in path.parts}
-    return [p for p in damaged if p not in free and run.relative(p) not in lines]
+    return [p for p in damaged if p not in free and run.relative(p) not in text]
+
+
+@functools.cache
+def known_problems(reference: Run) -> frozenset[str]:
+    """What `aegis verify` says of the undisturbed run; nothing of a real profile."""
+    return frozenset(checks.verify_run(reference))
+
+
+def new_problems(study: Study, run: Run) -> list[str]:
+    assert study.reference is not None
+    return sorted(set(checks.verify_run(run)) - known_problems(study.reference))
 
 
 def at_rest(study: Study, stage: str, seed: int, address: str | None = None) -> Row:
-    """Damage one file of each kind, then the receipt; run again after each."""
+    """Damage one file of each kind, then the receipt, and run again."""
     rng = np.random.default_rng([seed, list(STAGES).index(stage)])
-    assert study.reference is not None
-    known = set(checks.verify_run(study.reference))
     run, began = study.copy(), time.monotonic()
-    told, missed, tried, endings = [], 0, [], []
     chosen = {k: found[int(rng.integers(len(found)))]
               for k, found in files_of(run, stage).items() if found}  # fmt: skip
-    for group in (chosen, {"receipt": receipt_path(run, stage)}):
+    receipt = {"receipt": receipt_path(run, stage)}
+    missed, tried = 0, []
+    for group in (chosen, receipt):
         damaged = {path: str(rng.choice(WAYS)) for path in group.values()}
         tried += [f"{kind} {damaged[path]}" for kind, path in group.items()]
         for path, way in damaged.items():
             damage(path, way, rng)
-        missed += len(unnamed(run, damaged, known))
-        told += sorted(set(checks.verify_run(run)) - known)
-        endings.append(Command(study, run.root.name, address).finish())
-        whole = [load_record(path) for path in group.values() if "items" in path.parts]
-        missed += whole.count(None)
-    failed = [ending for ending in endings if ending.code != 0]
-    said = failed[0].said if failed else next(iter(told), "")
+        told = new_problems(study, run)
+        missed += len(unnamed(run, damaged, told))
+    ending = Command(study, run.root.name, address).finish()
+    whole = all(load_record(path) for path in chosen.values() if "items" in path.parts)
     return judged(
         study, run, began,
         seed=seed, stage=stage, fault=AT_REST, moment="; ".join(tried),
-        named=f"{len(tried) - missed} of {len(tried)}", commands=2, plain=not failed,
-        good=not failed and not missed, said=said,
+        named=f"{len(tried) - missed} of {len(tried)}", commands=1, plain=ending.plain,
+        good=ending.code == 0 and ending.plain and whole and not missed,
+        said=ending.said if ending.code else next(iter(told), ""),
     )  # fmt: skip
 
 
@@ -186,7 +205,9 @@ class Command:
             process.kill()
         text = self.log.read_text("utf-8", "replace")
         lines = [line for line in text.splitlines() if line.strip()] or [""]
-        plain = lines[-1].startswith("aegis: ") and "Traceback" not in text and not left
+        # An error that nobody foresaw is told by its name and cell only.
+        foreseen = lines[-1].startswith("aegis: ") and " in cell " not in lines[-1]
+        plain = foreseen and "Traceback" not in text and not left
         if left:
             lines.append(f"{len(left)} processes were left behind")
         return Ending(code, lines[-1].strip(), (code == 0 and not left) or plain)
@@ -237,12 +258,13 @@ def in_flight(study: Study, stage: str, fault: str, seed: int, address: str | No
     name = study.reference.root.name
     with surroundings(study, fault):
         run, began = study.rewind(stage), time.monotonic()
-        command = Command(study, name, address)
+        call("sync", "-f", str(study.runs))  # what stages wrote long before the fault is safe
+        command = Command(study, name, None if fault in OWN_WORKERS else address)
         moment = wait_for_moment(study, command, run, stage, rng)
         disturbance = Disturbance(study, command, rng, study.runs)
-        disturbance.strike(fault)
         if receipt_path(run, stage).exists():
             moment = f"just after it ({moment})"
+        disturbance.strike(fault)
         ending = command.finish()
         commands, last = 1, ending.code
         for undo in disturbance.undo:
@@ -342,6 +364,10 @@ def can_mount() -> bool:
 def fill(path: Path) -> None:
     """Write until nothing more fits."""
     with path.open("wb", buffering=0) as handle:
+        most = max(0, shutil.disk_usage(path.parent).free - (1 << 20))
+        with suppress(OSError):
+            os.posix_fallocate(handle.fileno(), 0, most)
+            handle.seek(most)
         for size in (1 << 20, 1 << 12):
             with suppress(OSError):
                 while True:
@@ -369,7 +395,7 @@ def judged(study: Study, run: Run, began: float, *, good: bool, said: str, **row
     """A row with what became of the tables."""
     assert study.reference is not None
     equal, lost, twice = compare(run, study.reference)
-    problems = set(checks.verify_run(run)) - set(checks.verify_run(study.reference))
+    problems = new_problems(study, run)
     found: Row = {
         **row, "equal": equal, "lost": lost, "twice": twice, "problems": len(problems),
         "survived": bool(good and equal and not problems),
@@ -392,6 +418,22 @@ def planned(study: Study, seed: int) -> list[tuple[str, str]]:
     return [(stage, fault) for stage, drawn in pairs for fault in (AT_REST, drawn)]
 
 
+def without_pages(params: Path, stage: str, folder: Path) -> Path:
+    """A profile without the pages about the run itself, unless the stage is one of them."""
+    if RECEIPTS_OF_ALL & set(STAGES[stage].reads):
+        return params
+    content = yaml.safe_load(params.read_text("utf-8"))
+    kept = content.get("notebooks", list(find_notebooks()))
+    content["notebooks"] = [n for n in kept if not RECEIPTS_OF_ALL & set(STAGES[n].reads)]
+    shorter = folder / params.name
+    shorter.write_text(
+        yaml.safe_dump(
+            {k: v for k, v in content.items() if k not in STAGES or k in content["notebooks"]}
+        )
+    )
+    return shorter
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--params", type=Path, required=True)
@@ -407,7 +449,10 @@ def main() -> int:
     if options.out.exists():
         rows = pd.read_csv(options.out, keep_default_na=False).to_dict("records")
     held = {(row["seed"], row["stage"], row["fault"]) for row in rows}
-    with tempfile.TemporaryDirectory() as place:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        local_cluster(2, Path(place) / "workers.log") as address,
+    ):
         folder = Path(place)
         study = real_study(folder, options.params.resolve(), Run(options.reference.resolve()))
         left_out = () if can_mount() else (FULL, READ_ONLY)
@@ -416,10 +461,11 @@ def main() -> int:
                         options.faults and fault not in options.faults.split(",")]  # fmt: skip
             if any(unwanted) or fault in left_out or (options.seed, stage, fault) in held:
                 continue
+            study.params = without_pages(options.params.resolve(), stage, folder)
             if fault == AT_REST:
-                rows.append(at_rest(study, stage, options.seed))
+                rows.append(at_rest(study, stage, options.seed, address))
             else:
-                rows.append(in_flight(study, stage, fault, options.seed))
+                rows.append(in_flight(study, stage, fault, options.seed, address))
             write_rows(options.out, COLUMNS, rows)
     return int(not all(str(row["survived"]) == "True" for row in rows))
 

@@ -6,10 +6,12 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from conftest import Toy
 from fabricate import fabricate_run
+from stage_faults import damage
 from typer.testing import CliRunner, Result
 
 from aegis import checks, doctor, explain
@@ -179,6 +181,35 @@ def test_a_stage_that_read_an_older_table_is_found(done: Toy) -> None:
     done.run("00_corpora.n_items=2", only="00")
     problems = checks.verify_run(done.open())
     assert "01_transcribe: read a recordings that 00_corpora has since written anew" in problems
+
+
+@pytest.mark.parametrize("way", ["truncated", "one bit", "emptied", "gone"])
+def test_verify_names_what_is_damaged_and_goes_on(done: Toy, way: str) -> None:
+    run = done.open()
+    (item, *_) = sorted((run.secret / "items" / "00_corpora").glob("*.json"))
+    tables = [run.table_path(name) for name in ("recordings", "turn_times")]
+    sound = run.original_path("toy/r1")
+    receipt = run.root / "receipts" / "13_contrasts.json"
+    for path in (*tables, sound, receipt, item):
+        damage(path, way, np.random.default_rng(2))
+    problems = checks.verify_run(run)
+    shown = aegis("verify")
+    assert shown.exit_code == 1 and not isinstance(shown.exception, ValueError | OSError)
+    for path in (*tables, sound, receipt, *([] if way == "gone" else [item])):
+        (found,) = [problem for problem in problems if run.relative(path) in problem]
+        assert "`aegis run`" in found
+        assert f"problem: {found}" in shown.stdout
+    assert done.run() == ["00_corpora", "01_transcribe", "13_contrasts"]
+    assert len(checks.verify_run(run)) == 1  # the toy fills no screening
+
+
+def test_a_damaged_receipt_spoils_no_other_check(done: Toy) -> None:
+    run = done.open()
+    run.table_path("turn_times").write_bytes(b"PAR1")
+    (run.root / "receipts" / "01_transcribe.json").write_bytes(b"{")
+    problems = checks.verify_run(run)
+    assert "01_transcribe: receipts/01_transcribe.json is not what was written" in problems[0]
+    assert checks.verify_run(run, before="01_transcribe") == []
 
 
 def test_failures_are_registered(made_up: Run) -> None:

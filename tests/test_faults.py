@@ -8,13 +8,14 @@ import sys
 import time
 from pathlib import Path
 
+import distributed
 import pandas as pd
 import pytest
 from conftest import Toy
 from toy_study import assert_same_tables, tables_of
 
 from aegis import receipts
-from aegis.cluster import map_items
+from aegis.cluster import local_cluster, map_items
 from aegis.errors import RunLocked, StageFailed
 from aegis.stage import open_stage
 
@@ -86,10 +87,33 @@ def test_a_worker_that_dies_costs_its_item_only(toy: Toy) -> None:
     assert toy.open().read("recordings")["status"].tolist() == ["ok"] * 4
 
 
+@pytest.mark.fault("a worker that dies as a stage begins", "before a stage")
+def test_a_worker_that_dies_as_a_stage_begins_costs_nothing(tmp_path: Path) -> None:
+    work = [{"id": f"i{n}"} for n in range(6)]
+    paths = [tmp_path / f"{n}.json" for n in range(6)]
+    with local_cluster(2, tmp_path / "log") as address:
+        with distributed.Client(address, set_as_default=False) as client:
+            victim, _ = client.run(os.getpid).values()
+        os.kill(victim, signal.SIGKILL)
+        done = dict(map_items(address, "00", plain_work, work, {}, tmp_path, paths, range(6)))
+    assert [done[n]["value"] for n in range(6)] == [{"name": f"i{n}"} for n in range(6)]
+
+
+def plain_work(item: dict[str, str], settings: object, run: object) -> dict[str, str]:
+    return {"name": item["id"]}
+
+
+def test_items_wait_for_the_worker_that_takes_another_ones_place(
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distributed.Client, "nthreads", lambda self: {})
+    work, paths = [{"id": "a"}, {"id": "b"}], [tmp_path / "a.json", tmp_path / "b.json"]
+    done = dict(map_items(scheduler, "00", plain_work, work, {}, tmp_path, paths, [0, 1]))
+    assert [done[n]["status"] for n in (0, 1)] == ["ok", "ok"]
+
+
 @pytest.mark.fault("a scheduler that does not answer", "before a stage")
 def test_a_scheduler_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import distributed
-
     real = distributed.Client
     monkeypatch.setattr(
         distributed, "Client", lambda address, **kw: real(address, **(kw | {"timeout": 1}))

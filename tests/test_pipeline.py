@@ -149,7 +149,12 @@ def test_status_says_why(done: Toy, tmp_path: Path) -> None:
     ]
     (run.root / "notebooks" / "01_transcribe.ipynb").unlink()
     assert "output notebooks/01_transcribe.ipynb is missing" in toy.status(given)["01_transcribe"]
-    receipts.receipt_path(run, "01_transcribe").write_text("{ broken")
+    path = receipts.receipt_path(run, "01_transcribe")
+    text = path.read_text()
+    for broken in ("{ broken", "[]", text.replace('"planned": 4', '"planned": 5')):
+        path.write_text(broken)
+        assert toy.status(given)["01_transcribe"] == ["its receipt is not what was written"]
+    path.unlink()
     assert toy.status(given)["01_transcribe"] == ["not run yet"]
 
 
@@ -165,6 +170,20 @@ def test_workers_do_not_change_results(done: Toy, monkeypatch: pytest.MonkeyPatc
     for name in ("recordings", "file_map"):
         alone, run = toy.open("alone"), toy.open()
         assert alone.table_path(name).read_bytes() == run.table_path(name).read_bytes()
+
+
+def test_kernels_of_two_runs_share_no_socket(tmp_path: Path) -> None:
+    # Sockets by one name in the project's folder let a run wait for another one's kernel.
+    made = [pipeline.kernel_manager(tmp_path / name)() for name in ("a", "b")]
+    sockets = set()
+    for manager in made:
+        (Path(manager.ip).parent).mkdir()
+        manager.write_connection_file()
+        assert manager.transport == "ipc"
+        sockets |= {f"{manager.ip}-{port}" for port in manager.ports}
+        manager.cleanup_connection_file()
+    assert len(sockets) == 10
+    assert all(Path(socket).is_relative_to(tmp_path) for socket in sockets)
 
 
 def test_two_runs_of_one_study_are_equal(done: Toy) -> None:
