@@ -95,15 +95,19 @@ def _receipts(checked: _Checked) -> Iterator[str]:
 
 
 def _lost(checked: _Checked) -> Iterator[str]:
-    """Receipts that are damaged, or gone from beside the notebook that they speak of."""
+    """Receipts that are damaged, or gone from beside the tables or page that they speak of."""
     run = checked.run
     for name in (stage for stage in checked.stages if stage not in checked.done):
         path = receipts.receipt_path(run, name)
-        place = run.relative(path)
+        made = [run.table_path(table) for table in STAGES[name].writes]
+        made.append(run.root / "notebooks" / f"{name}.ipynb")
         if path.exists():
-            yield f"{name}: {place} is not what was written; `aegis run` makes it anew"
-        elif (run.root / "notebooks" / f"{name}.ipynb").exists():
-            yield f"{name}: {place} is missing; `aegis run` makes it anew"
+            rule = "is not what was written"
+        elif any(file.exists() for file in made):
+            rule = "is missing: it did not end, or its receipt is lost"
+        else:
+            continue
+        yield f"{name}: {run.relative(path)} {rule}; `aegis run` makes it anew"
 
 
 def _chain(checked: _Checked) -> Iterator[str]:

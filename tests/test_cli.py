@@ -209,6 +209,9 @@ def test_a_damaged_receipt_spoils_no_other_check(done: Toy) -> None:
     (run.root / "receipts" / "01_transcribe.json").write_bytes(b"{")
     problems = checks.verify_run(run)
     assert "01_transcribe: receipts/01_transcribe.json is not what was written" in problems[0]
+    (run.root / "receipts" / "13_contrasts.json").unlink()
+    (run.root / "notebooks" / "13_contrasts.ipynb").unlink()
+    assert "13_contrasts: receipts/13_contrasts.json is missing" in checks.verify_run(run)[1]
     assert checks.verify_run(run, before="01_transcribe") == []
 
 
