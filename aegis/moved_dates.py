@@ -18,6 +18,8 @@ from aegis.canonical import canonical
 from aegis.numbers import speakable
 from aegis.spoken_tokens import MONTH_NAMES, months, plain
 
+_DATE = re.compile(r"(\d{4}|xx)-(\d{2})(?:-(\d{2}))?")
+"""Year (``xx`` where none is said), month and day of a canonical date."""
 _TO = {
     "en": r"\s+(?:to|until|till|and|or|through)\s+(?:the\s+)?",
     "fr": r"\s+(?:au|et le|ou le|et(?=\s+\d))\s+",  # not the "et" of "vingt et un"
@@ -32,7 +34,7 @@ def hyphen_like(said: str, original: str) -> str:
 def moved_date(original: str, language: str, days: int) -> str | None:
     """A date moved by days in its own form; None where its value cannot be read."""
     value = canonical(original, language)
-    match = re.search(r"(\d{4}|xx)-(\d{2})(?:-(\d{2}))?", value)
+    match = _DATE.search(value)
     if not match:
         moved = _moved_month(original, language, days)
         return moved or _moved_day(original, language, days)
@@ -66,8 +68,8 @@ def _moved_range(original: str, between: re.Match[str], language: str, days: int
     """``5 au 9 octobre``: the first day moves with the last; its month is said if it differs."""
     first = _day_said(original[: between.start()], language)
     last = moved_date(original[between.end() :], language, days)
-    end = re.search(r"(\d{4}|xx)-(\d{2})-(\d{2})", canonical(original[between.end() :], language))
-    if first is None or last is None or end is None:
+    end = _DATE.search(canonical(original[between.end() :], language))
+    if first is None or last is None or end is None or not end[3]:
         return None
     year, month = 2001 if end[1] == "xx" else int(end[1]), int(end[2])
     if first > int(end[3]):  # "the 28th to the 3rd of May" began in April
@@ -77,8 +79,8 @@ def _moved_range(original: str, between: re.Match[str], language: str, days: int
     except ValueError:
         return None
     lead = _day_like(original[: between.start()], first, after.day, language)
-    moved_end = re.search(r"-(\d{2})-\d{2}", canonical(last, language))
-    if moved_end and int(moved_end[1]) != after.month:
+    moved_end = _DATE.search(canonical(last, language))
+    if moved_end and int(moved_end[2]) != after.month:
         name = MONTH_NAMES[language].split()[after.month - 1]
         lead += f" of {name.capitalize()}" if language == "en" else f" {name}"
     return lead + between.group() + last
