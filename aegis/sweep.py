@@ -158,12 +158,24 @@ def share(parent: Run, variant: Run, stages: Sequence[str]) -> int:
     stages
         Stages whose tables, receipts and pages the variant may hold; those of others are
         removed, since nothing in the variant would keep them true.
+
+    Raises
+    ------
+    StageFailed
+        What was shared before cannot be read.
     """
     variant.root.mkdir(parents=True, exist_ok=True)
     variant.secret.mkdir(mode=0o700, exist_ok=True)
     variant.secret.chmod(0o700)
     book = variant.root / _MARKS
-    marks: dict[str, Mark] = json.loads(book.read_text()) if book.exists() else {}
+    try:
+        marks: dict[str, Mark] = json.loads(book.read_text()) if book.exists() else {}
+    except ValueError as error:
+        # Without it, what was shared cannot be told from what the variant wrote itself.
+        raise StageFailed(
+            f"{_MARKS} of {variant.root.name} cannot be read: delete this variant's folder"
+            " and sweep again"
+        ) from error
     foreign = _files_of(parent, set(STAGES) - set(stages))
     linked = 0
     for path in _shared_files(parent):

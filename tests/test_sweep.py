@@ -162,3 +162,12 @@ def test_the_command_says_what_it_ran_and_what_is_wrong(done: Toy) -> None:
     assert code == 1 and "no folder" in shown
     code, shown = aegis("00_corpora.n_item=4")
     assert code == 1 and "did you mean 'n_items'" in shown
+
+
+def test_a_damaged_list_of_shared_files_stops_the_sweep(done: Toy, tmp_path: Path) -> None:
+    variant = Run(tmp_path / "variant")
+    order = ["00_corpora", "01_transcribe", "13_contrasts"]
+    share(done.open(), variant, order)
+    (variant.root / "shared.json").write_text('{"tables/claims')
+    with pytest.raises(StageFailed, match=r"shared\.json of variant cannot be read: delete"):
+        share(done.open(), variant, order)
