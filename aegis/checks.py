@@ -95,15 +95,21 @@ def _receipts(checked: _Checked) -> Iterator[str]:
 
 
 def _lost(checked: _Checked) -> Iterator[str]:
-    """Receipts that are damaged, or gone from beside the tables or page that they speak of."""
+    """Receipts that are damaged, or gone though a table, a page or a later stage tells of them."""
     run = checked.run
+    read = {
+        name.removeprefix(receipts.RECEIPT)
+        for receipt in checked.done.values()
+        for name, sha in receipt["inputs"].items()
+        if name.startswith(receipts.RECEIPT) and sha is not None
+    }
     for name in (stage for stage in checked.stages if stage not in checked.done):
         path = receipts.receipt_path(run, name)
         made = [run.table_path(table) for table in STAGES[name].writes]
         made.append(run.root / "notebooks" / f"{name}.ipynb")
         if path.exists():
             rule = "is not what was written"
-        elif any(file.exists() for file in made):
+        elif name in read or any(file.exists() for file in made):
             rule = "is missing: it did not end, or its receipt is lost"
         else:
             continue

@@ -16,12 +16,14 @@ import itertools
 import json
 import logging
 import os
+import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -190,18 +192,33 @@ def local_cluster(workers: int, log: Path) -> Iterator[str]:
         "distributed.nanny.pre-spawn-environ": environment,
         "distributed.admin.tick.limit": "1h",
     }
-    with (
-        dask.config.set(settings),
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=0,
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.ERROR,
-        ) as cluster,
-    ):
-        yield str(cluster.scheduler_address)
+    with dask.config.set(settings):
+        with _deaf_children():
+            cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                memory_limit=0,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.ERROR,
+            )
+        with cluster:
+            yield str(cluster.scheduler_address)
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Threads and processes started inside take no Ctrl-C: who starts them ends them.
+
+    A terminal sends it to all processes of a command, and every worker would answer with a
+    traceback. Here it waits until the block is left.
+    """
+    resource_tracker.ensure_running()  # it would let signals through as it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def map_items(

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import filelock
 
@@ -465,7 +465,7 @@ def execute_notebook(
     # papermill's own check of parameters does not understand `str | None`; ours is in params.
     logging.getLogger("papermill").setLevel(logging.ERROR)
     problem = ""
-    with environment(**surroundings), tempfile.TemporaryDirectory(prefix="aegis-") as sockets:
+    with environment(**surroundings), kernels() as manager_class:
         try:
             papermill.execute_notebook(
                 jupytext.read(notebook),
@@ -476,7 +476,7 @@ def execute_notebook(
                 cwd=str(PROJECT),
                 progress_bar=False,
                 start_timeout=_START_TIMEOUT_S,
-                kernel_manager_class=kernel_manager(Path(sockets)),
+                kernel_manager_class=manager_class,
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             )
         except papermill.PapermillExecutionError as error:
@@ -506,19 +506,34 @@ def execute_notebook(
     receipts.write_receipt(run, receipt)
 
 
-def kernel_manager(sockets: Path) -> type:
+@contextmanager
+def kernels() -> Iterator[type]:
     """A class of kernels behind socket files in a folder that no other kernel uses.
 
     A free port may be gone before a kernel binds it, and so may a file's name in a folder
-    that several runs share.
+    that several runs share. Kernels that were stopped while they started are ended here.
     """
     from jupyter_client.manager import AsyncKernelManager
 
-    class SocketKernelManager(AsyncKernelManager):  # type: ignore[misc]
-        transport = "ipc"
-        ip = str(sockets / "kernel")
+    started: list[Any] = []
+    with tempfile.TemporaryDirectory(prefix="aegis-") as sockets:
 
-    return SocketKernelManager
+        class SocketKernelManager(AsyncKernelManager):  # type: ignore[misc]
+            transport = "ipc"
+            ip = os.path.join(sockets, "kernel")
+
+            def __init__(self, **options: Any) -> None:
+                super().__init__(**options)
+                started.append(self)
+
+        try:
+            yield SocketKernelManager
+        finally:
+            for manager in started:
+                process = getattr(manager.provisioner, "process", None)
+                if process is not None and process.poll() is None:
+                    process.kill()
+                    process.wait()
 
 
 def _said(error: papermill.PapermillExecutionError) -> str:

@@ -14,7 +14,7 @@ from fabricate import fabricate_run
 from stage_faults import damage
 from typer.testing import CliRunner, Result
 
-from aegis import checks, doctor, explain
+from aegis import checks, doctor, explain, pipeline, receipts
 from aegis.cli import app
 from aegis.params import StudyParams
 from aegis.tables import PROJECT, Run
@@ -211,6 +211,14 @@ def test_a_damaged_receipt_spoils_no_other_check(done: Toy) -> None:
     assert "01_transcribe: receipts/01_transcribe.json is not what was written" in problems[0]
     (run.root / "receipts" / "13_contrasts.json").unlink()
     (run.root / "notebooks" / "13_contrasts.ipynb").unlink()
+    assert "13_contrasts: receipts/13_contrasts.json is missing" in checks.verify_run(run)[1]
+    for table in pipeline.STAGES["13_contrasts"].writes:
+        run.table_path(table).unlink()
+    assert not any("13_contrasts" in problem for problem in checks.verify_run(run))
+    receipt = receipts.read_receipt(run, "00_corpora")
+    assert receipt is not None
+    receipt["inputs"]["receipt:13_contrasts"] = "0"  # as of a page that reads all receipts
+    receipts.write_receipt(run, receipt)
     assert "13_contrasts: receipts/13_contrasts.json is missing" in checks.verify_run(run)[1]
     assert checks.verify_run(run, before="01_transcribe") == []
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -172,18 +174,27 @@ def test_workers_do_not_change_results(done: Toy, monkeypatch: pytest.MonkeyPatc
         assert alone.table_path(name).read_bytes() == run.table_path(name).read_bytes()
 
 
-def test_kernels_of_two_runs_share_no_socket(tmp_path: Path) -> None:
+def test_kernels_of_two_runs_share_no_socket() -> None:
     # Sockets by one name in the project's folder let a run wait for another one's kernel.
-    made = [pipeline.kernel_manager(tmp_path / name)() for name in ("a", "b")]
     sockets = set()
-    for manager in made:
-        (Path(manager.ip).parent).mkdir()
-        manager.write_connection_file()
-        assert manager.transport == "ipc"
-        sockets |= {f"{manager.ip}-{port}" for port in manager.ports}
-        manager.cleanup_connection_file()
+    with pipeline.kernels() as first, pipeline.kernels() as second:
+        for manager in (first(), second()):
+            assert manager.transport == "ipc" and Path(manager.ip).parent.is_dir()
+            manager.write_connection_file()
+            sockets |= {f"{manager.ip}-{port}" for port in manager.ports}
+            manager.cleanup_connection_file()
     assert len(sockets) == 10
-    assert all(Path(socket).is_relative_to(tmp_path) for socket in sockets)
+    assert all(Path(socket).is_absolute() for socket in sockets)
+    assert not any(Path(socket).parent.exists() for socket in sockets)
+
+
+def test_a_kernel_does_not_outlive_its_notebook() -> None:
+    with pipeline.kernels() as manager_class:
+        manager = manager_class(kernel_name="python3")
+        asyncio.run(manager.start_kernel())
+        process = manager.provisioner.process
+        assert process.poll() is None
+    assert process.returncode == -signal.SIGKILL
 
 
 def test_two_runs_of_one_study_are_equal(done: Toy) -> None:

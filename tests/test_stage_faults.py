@@ -36,6 +36,12 @@ def test_a_killed_kernel_is_said_and_made_up_for(study: Study, toy: Toy) -> None
     assert str(row["said"]).startswith("aegis: 01_transcribe: the kernel died")
 
 
+def test_ctrl_c_in_a_stage_without_items_is_one_line(study: Study) -> None:
+    row = stage_faults.in_flight(study, "13_contrasts", stage_faults.CTRL_C, 1)
+    assert row["survived"], row
+    assert row["said"] == "aegis: stopped; finished items are kept, run again to go on"
+
+
 def test_damage_never_reaches_the_undisturbed_run(study: Study) -> None:
     assert study.reference is not None
     before = study.reference.table_path("claims").read_bytes()
