@@ -66,12 +66,13 @@ what failed was said in one line of the command's own, nothing was left running,
 nothing wrong.
 
 {stages}
-{stage_sum}
+{stage_sum} What failed at first was mended
+(`CHANGELOG.md`) and then tried again with the same seed; rows show the last outcome.
 
 {kinds}
 What was damaged, and the last line of each failed command, are in
 `tests/data/faults/stage_faults.csv`. A saved item that is gone is not named: nothing reads it but
-its own stage when that runs again.
+its own stage when that runs again, so it counts as named.
 
 ## Limits
 

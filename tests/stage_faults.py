@@ -418,6 +418,11 @@ def planned(study: Study, seed: int) -> list[tuple[str, str]]:
     return [(stage, fault) for stage, drawn in pairs for fault in (AT_REST, drawn)]
 
 
+def place_of(row: Row) -> tuple[int, int, bool]:
+    """Where a row stands: by seed and stage, at rest before in flight."""
+    return int(str(row["seed"])), list(STAGES).index(str(row["stage"])), row["fault"] != AT_REST
+
+
 def without_pages(params: Path, stage: str, folder: Path) -> Path:
     """A profile without the pages about the run itself, unless the stage is one of them."""
     if RECEIPTS_OF_ALL & set(STAGES[stage].reads):
@@ -466,6 +471,7 @@ def main() -> int:
                 rows.append(at_rest(study, stage, options.seed, address))
             else:
                 rows.append(in_flight(study, stage, fault, options.seed, address))
+            rows.sort(key=place_of)
             write_rows(options.out, COLUMNS, rows)
     return int(not all(str(row["survived"]) == "True" for row in rows))
 
