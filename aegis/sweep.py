@@ -20,7 +20,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -282,18 +282,18 @@ def run_variant(
 
 
 def computed_s(parent: Run, variant: Run) -> float:
-    """Seconds that the variant's own items took, those of the parent left out."""
-    known, total = _records(parent), 0.0
-    for name, path in _records(variant).items():
-        record = None if name in known else load_record(path)
-        total += float(record["wall_s"]) if record else 0.0
-    return total
+    """Processor seconds of the variant's own items, those of the parent left out."""
+    known = _records(parent)
+    return _processor_s(path for name, path in _records(variant).items() if name not in known)
 
 
 def run_cost_s(run: Run) -> float:
-    """Seconds that all items of a run's stages took, reused ones included."""
-    found = (receipts.read_receipt(run, name) for name in STAGES)
-    return sum(float(receipt.get("item_s", 0.0)) for receipt in found if receipt)
+    """Processor seconds of all items of the chapters, those of appendices left out."""
+    return _processor_s(path for name, path in _records(run).items() if name[0].isdigit())
+
+
+def _processor_s(paths: Iterable[Path]) -> float:
+    return sum(float((load_record(path) or {}).get("cpu_s", 0.0)) for path in paths)
 
 
 def _records(run: Run) -> dict[str, Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -83,6 +84,11 @@ def test_only_affected_stages_and_new_items_run(done: Toy) -> None:
     new_s = run_cost_s(made.run) - run_cost_s(parent)  # two tones and their halves
     assert computed_s(parent, made.run) == pytest.approx(new_s)
     assert computed_s(parent, parent) == 0
+    whole = run_cost_s(made.run)
+    items = made.run.secret / "items"
+    shutil.copytree(items / "00_corpora", items / "M_frontends")  # an appendix is no cost of a run
+    assert run_cost_s(made.run) == whole > 0
+    assert computed_s(parent, made.run) > new_s
     claim = made.run.read("claims").set_index("claim_id")["value"]["total_s"]
     assert claim == pytest.approx(6 * 800 / 16000)  # a tone has 1600 samples, its half 800
     assert contents(parent) == before

@@ -148,7 +148,7 @@ compared = pd.DataFrame(
         ["strict preservation by pair", "0.771 to 0.807", spread, "own inventories of each pair"],
         ["realised without usable times", "2/481 and 3/596",
          "not applicable" if untimed else "not run", "same kind of interface, other model"],
-        ["computing time of the matrix over that of the main run", "not reported",
+        ["processor time of the matrix over that of the chapters", "not reported",
          f"{cost:.2f}" if measured else "not run", "only what a pair changes is computed"],
     ],
     columns=["quantity", "paper", "this run", "comparable?"],
