@@ -7,6 +7,8 @@ export AEGIS_FAULTS=tests/data/faults/suite.csv
     --params params/smoke.yaml --reference runs/smoke
 .venv/bin/python tests/stage_faults.py --params params/smoke.yaml --reference runs/smoke \\
     --out tests/data/faults/stage_faults.csv
+.venv/bin/python tests/loopback_study.py --params params/demo.yaml --reference runs/demo \\
+    --out tests/data/faults/loopback.csv
 .venv/bin/python tests/fault_page.py
 """
 
@@ -74,6 +76,15 @@ What was damaged, and the last line of each failed command, are in
 `tests/data/faults/stage_faults.csv`. A saved item that is gone is not named: nothing reads it but
 its own stage when that runs again, so it counts as named.
 
+## The demo on three workers
+
+The chapters of the demo study and the appendices below, from nothing on a scheduler and three
+worker processes on loopback; their tables beside those of a run on the local cluster. *By worker*
+are the items that each process did.
+
+{loopback}
+{loopback_sum}
+
 ## Limits
 
 A power cut is not tried: files are flushed before they are renamed, the folder entry is not.
@@ -123,6 +134,7 @@ def page() -> str:
     suite = pd.read_csv(FOLDER / "suite.csv")
     trials = pd.read_csv(FOLDER / "kill_trials.csv")
     smoke = pd.read_csv(FOLDER / "kill_trials_smoke.csv")
+    loopback = pd.read_csv(FOLDER / "loopback.csv").query("tables > 0")
     kills = trials.groupby(["victim", "stage"], as_index=False).agg(
         tried=("seed", "size"), survived=("equal", "sum"), lost=("lost", "sum"),
         twice=("twice", "sum"),
@@ -141,6 +153,13 @@ def page() -> str:
         smoke_sum=summary(smoke), stages=as_table(stage_table(stages)), kinds=as_table(faults),
         stage_sum=f"{stages['survived'].sum()} of {len(stages)} trials survived;"
         f" {stages['lost'].sum()} rows lost, {stages['twice'].sum()} rows twice.",
+        loopback=as_table(
+            loopback.assign(equal=mark(loopback["equal"])).rename(columns={"by_worker": "by worker"})
+            .drop(columns="wall_s")
+        ),
+        loopback_sum=f"{loopback['items'].sum()} items in {len(loopback)} stages,"
+        f" {loopback['tables'].sum()} tables; {loopback['equal'].sum()} of {len(loopback)} stages"
+        f" have equal ones; {loopback['lost'].sum()} rows lost, {loopback['twice'].sum()} twice.",
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The machinery of the trials in ``stage_faults.py``, on a stage of the toy study."""
+"""The machinery of ``stage_faults.py`` and ``loopback_study.py``, on the toy study."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import stage_faults
 from conftest import Toy
+from kill_trials import N_WORKERS
+from loopback_study import run_on_workers
 from trial_runs import Study, compare
 
 from aegis.tables import Run
@@ -64,6 +66,16 @@ def test_rows_lost_and_rows_twice_are_counted(study: Study) -> None:
     run.table_path("recordings").unlink()
     table.iloc[[0, 1, 1]].to_parquet(run.table_path("recordings"))
     assert compare(run, study.reference) == (False, len(table) - 2, 1)
+
+
+def test_a_study_on_three_workers_has_the_tables_of_the_local_cluster(study: Study) -> None:
+    assert study.reference is not None
+    rows, problems = run_on_workers(study, study.reference)
+    assert not problems
+    assert [row["stage"] for row in rows] == ["00_corpora", "01_transcribe", "13_contrasts"]
+    assert all(row["equal"] and row["lost"] == row["twice"] == 0 for row in rows)
+    shares = [int(n) for n in str(rows[0]["by_worker"]).split(", ")]
+    assert sum(shares) == rows[0]["items"] == 4 and len(shares) <= N_WORKERS
 
 
 def test_every_stage_gets_both_trials(study: Study) -> None:
