@@ -154,8 +154,8 @@ def page() -> str:
         stage_sum=f"{stages['survived'].sum()} of {len(stages)} trials survived;"
         f" {stages['lost'].sum()} rows lost, {stages['twice'].sum()} rows twice.",
         loopback=as_table(
-            loopback.assign(equal=mark(loopback["equal"])).rename(columns={"by_worker": "by worker"})
-            .drop(columns="wall_s")
+            loopback.assign(equal=mark(loopback["equal"])).drop(columns="wall_s")
+            .rename(columns={"by_worker": "by worker"})
         ),
         loopback_sum=f"{loopback['items'].sum()} items in {len(loopback)} stages,"
         f" {loopback['tables'].sum()} tables; {loopback['equal'].sum()} of {len(loopback)} stages"
