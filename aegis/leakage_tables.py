@@ -155,7 +155,9 @@ def _rates(segments: Segments, place: dict[str, Any], settings: Settings) -> pd.
     ]
     rows: Rows = []
     for system, profile, kind in plan:
-        trials = _trials(segments, kind, system, profile, place, settings)
+        trials = originals
+        if kind != "oo":
+            trials = _trials(segments, kind, system, profile, place, settings)
         measured = dimensions.measure_trials(
             trials, settings.seed, settings.n_draws, costs=kind in ("oo", "oaoa")
         )
