@@ -305,6 +305,11 @@ def aim_of(here: Speaker, there: Speaker) -> Array:
     return there.mean + OVERSHOOT * (there.mean - here.mean)
 
 
+def pitch_ratio(here: Speaker, there: Speaker) -> float:
+    """By how much converted pitch spreads more around its median, between 0.7 and 1.4."""
+    return float(np.clip(there.f0_spread / max(here.f0_spread, 1e-3), 0.7, 1.4))
+
+
 class WorldConverter:
     """Pitch and cepstral distribution moved to the reference's; statistics are kept."""
 
@@ -337,7 +342,7 @@ class WorldConverter:
 
     @staticmethod
     def _move_pitch(f0: Array, here: Speaker, there: Speaker) -> Array:
-        spread = np.clip(there.f0_spread / max(here.f0_spread, 1e-3), 0.7, 1.4)
+        spread = pitch_ratio(here, there)
         with np.errstate(divide="ignore"):
             moved = np.exp(there.f0_median + spread * (np.log(f0) - here.f0_median))
         return np.where(f0 > 0, np.clip(moved, *F0_RANGE_HZ), 0.0)

@@ -34,6 +34,7 @@ from aegis.engines.conversion import (
     describe_speaker,
     limit_peak,
     match_level,
+    pitch_ratio,
     speech_frames,
     synthesise,
     to_cepstra,
@@ -243,7 +244,7 @@ def undo_world(converted: Signal, key: WorldKey) -> Signal:
     cepstra = to_cepstra(analysis.envelope)
     back = (cepstra - key.centre) @ key.inverse + source.mean
     envelope = add_cepstra(analysis.envelope, back - cepstra)
-    spread = np.clip(pseudo.f0_spread / max(source.f0_spread, 1e-3), 0.7, 1.4)
+    spread = pitch_ratio(source, pseudo)
     with np.errstate(divide="ignore"):
         moved = np.exp(source.f0_median + (np.log(analysis.f0) - pseudo.f0_median) / spread)
     pitch = np.where(analysis.f0 > 0, np.clip(moved, *F0_RANGE_HZ), 0.0)
