@@ -30,9 +30,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trial_runs import Study, compare, real_study, toy_study, write_rows
+from trial_runs import Study, compare, new_problems, real_study, toy_study, write_rows
 
-from aegis import checks
 from aegis.cluster import load_record
 from aegis.tables import Run
 
@@ -139,7 +138,7 @@ def one_trial(
         "seed": seed, "victim": victim, "stage": stage, "done_at_kill": len(done), "item": item,
         "planned": study.stages[stage], "runs": runs, "equal": equal and code == 0, "lost": lost,
         "twice": twice,
-        "problems": len(set(checks.verify_run(run)) - set(checks.verify_run(reference))),
+        "problems": len(new_problems(run, reference)),
         "seconds": round(time.monotonic() - began, 1),
     }  # fmt: skip
 

@@ -18,9 +18,8 @@ from collections import Counter
 from pathlib import Path
 
 from kill_trials import cluster_of
-from trial_runs import Study, compare, items_of, real_study, write_rows
+from trial_runs import Study, compare, items_of, new_problems, real_study, write_rows
 
-from aegis import checks
 from aegis.cluster import load_record
 from aegis.pipeline import STAGES
 from aegis.receipts import read_receipt
@@ -55,9 +54,7 @@ def run_on_workers(study: Study, reference: Run) -> tuple[list[dict[str, object]
     run = Run(study.runs / name)
     stages = [stage for stage in STAGES if read_receipt(run, stage)]
     rows = [stage_row(run, reference, stage) for stage in stages]
-    known = set(checks.verify_run(reference))
-    problems = [line for line in checks.verify_run(run) if line not in known]
-    return rows, problems + ([f"exit status {code}"] if code else [])
+    return rows, new_problems(run, reference) + ([f"exit status {code}"] if code else [])
 
 
 def main() -> int:

@@ -19,7 +19,6 @@ are left out. A disk turns read-only as one does that met an error, with files o
 from __future__ import annotations
 
 import argparse
-import functools
 import os
 import re
 import shutil
@@ -37,9 +36,8 @@ import numpy as np
 import pandas as pd
 import psutil
 import yaml
-from trial_runs import Study, compare, items_of, real_study, write_rows
+from trial_runs import Study, compare, items_of, new_problems, real_study, write_rows
 
-from aegis import checks
 from aegis.cluster import load_record, local_cluster
 from aegis.pipeline import STAGES, find_notebooks
 from aegis.receipts import RECEIPT, read_receipt, receipt_path
@@ -118,19 +116,9 @@ def unnamed(run: Run, damaged: dict[Path, str], lines: Collection[str]) -> list[
     return [p for p in damaged if p not in free and run.relative(p) not in text]
 
 
-@functools.cache
-def known_problems(reference: Run) -> frozenset[str]:
-    """What `aegis verify` says of the undisturbed run; nothing of a real profile."""
-    return frozenset(checks.verify_run(reference))
-
-
-def new_problems(study: Study, run: Run) -> list[str]:
-    assert study.reference is not None
-    return sorted(set(checks.verify_run(run)) - known_problems(study.reference))
-
-
 def at_rest(study: Study, stage: str, seed: int, address: str | None = None) -> Row:
     """Damage one file of each kind, then the receipt, and run again."""
+    assert study.reference is not None
     rng = np.random.default_rng([seed, list(STAGES).index(stage)])
     run, began = study.copy(), time.monotonic()
     chosen = {k: found[int(rng.integers(len(found)))]
@@ -142,7 +130,7 @@ def at_rest(study: Study, stage: str, seed: int, address: str | None = None) -> 
         tried += [f"{kind} {damaged[path]}" for kind, path in group.items()]
         for path, way in damaged.items():
             damage(path, way, rng)
-        told = new_problems(study, run)
+        told = new_problems(run, study.reference)
         missed += len(unnamed(run, damaged, told))
     ending = Command(study, run.root.name, address).finish()
     whole = all(load_record(path) for path in chosen.values() if "items" in path.parts)
@@ -395,7 +383,7 @@ def judged(study: Study, run: Run, began: float, *, good: bool, said: str, **row
     """A row with what became of the tables."""
     assert study.reference is not None
     equal, lost, twice = compare(run, study.reference)
-    problems = new_problems(study, run)
+    problems = new_problems(run, study.reference)
     found: Row = {
         **row, "equal": equal, "lost": lost, "twice": twice, "problems": len(problems),
         "survived": bool(good and equal and not problems),

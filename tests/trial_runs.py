@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import os
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from toy_study import write_toy
 
-from aegis import receipts
+from aegis import checks, receipts
 from aegis.pipeline import STAGES
 from aegis.tables import PROJECT, SCHEMAS, Run
 
@@ -139,6 +140,17 @@ def compare(
         twice += len(found) - len(keys[1])
         equal = equal and expected.equals(found)
     return equal, lost, twice
+
+
+@functools.cache
+def _known_problems(reference: Run) -> frozenset[str]:
+    """What `aegis verify` says of the undisturbed run; nothing of a real profile."""
+    return frozenset(checks.verify_run(reference))
+
+
+def new_problems(run: Run, reference: Run) -> list[str]:
+    """What `aegis verify` says of a run and not of the undisturbed one."""
+    return sorted(set(checks.verify_run(run)) - _known_problems(reference))
 
 
 def write_rows(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
