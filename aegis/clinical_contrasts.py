@@ -19,7 +19,7 @@ import pandas as pd
 
 from aegis import stats
 from aegis.claims import claim_row
-from aegis.contrasts import LEXICAL, RENDERERS, Draws, Row
+from aegis.contrasts import LEXICAL, RENDERERS, Draws, Row, noise_floors
 from aegis.stats import Bounds, Estimate, Floats
 
 LABELS = ("preserved", "partial", "missing", "contradicted", "uncertain")
@@ -116,8 +116,9 @@ def effect_table(
     facts: pd.DataFrame,
     transcripts: pd.DataFrame,
     pairs: Sequence[Sequence[str]],
+    noise: pd.DataFrame | None,
 ) -> pd.DataFrame:
-    """Each contrast in points with its identification bounds and its null control beside it."""
+    """Each contrast in points; beside it its noise floor, bounds and null control."""
     rows = []
     for pair in pairs:
         control = null_control(verdicts, facts, transcripts, pair)
@@ -125,10 +126,12 @@ def effect_table(
         for label in ENDPOINTS.values():
             a, b, _ = _outcomes(labels, label)
             limits = fact_bounds(verdicts, pair, label)
+            (floor,) = noise_floors([f"fact {label}"], noise)
             rows.append(
                 {
                     "contrast": f"{pair[1]} - {pair[0]}", "label": label, "facts": len(a),
                     "points": 100 * float((b - a).mean()) if len(a) else float("nan"),
+                    "noise floor": 100 * floor,
                     "bound low": 100 * limits.low, "bound high": 100 * limits.high,
                     "unresolved": limits.n_unresolved, **control,
                 }

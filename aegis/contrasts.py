@@ -10,7 +10,7 @@ what they could change is shown by bounds. Differences are ``condition_b`` minus
 Functions: :func:`lexical_contrasts`, :func:`word_error_contrasts`,
 :func:`linkage_contrasts`, :func:`fact_contrasts`, :func:`edit_contrasts`,
 :func:`absent_contrasts`, :func:`adjust_families`, :func:`lexical_bounds`,
-:func:`describe_limits`.
+:func:`describe_limits`, :func:`noise_floors`.
 """
 
 from __future__ import annotations
@@ -318,6 +318,42 @@ def describe_limits(matches: pd.DataFrame, endpoint: str) -> Row:
         "endpoint": endpoint, "items": bounds.n_items, "unresolved": bounds.n_unresolved,
         "bound_low": bounds.low, "bound_high": bounds.high,
     }  # fmt: skip
+
+
+# --- the noise under them --------------------------------------------------------------
+
+_FLOOR_OF = {
+    "realised": "retained",
+    "realised (judge)": "retained",
+    "retained (judge)": "retained",
+    "facts preserved": "fact preserved",
+    "facts contradicted": "fact contradicted",
+    "word errors against source": "wer against source",
+    "word errors against gold": "wer against gold",
+}
+
+
+def noise_floors(endpoints: Iterable[str], noise: pd.DataFrame | None) -> list[float]:
+    """What each endpoint changes by when the original is heard and judged a second time.
+
+    Judged endpoints have the floor of their own label, both literal endpoints that of the
+    literal search, word errors that of their reference (counted by value or not).
+
+    Parameters
+    ----------
+    endpoints
+        Names as in ``contrasts``, or as in :mod:`aegis.paired` with their condition behind.
+    noise
+        Table ``noise_floor``, None where the run has none.
+
+    Returns
+    -------
+    list of float
+        Repeat minus first, as a rate; NaN where repeating says nothing of the endpoint.
+    """
+    known = {} if noise is None else noise.set_index("endpoint")["estimate"].to_dict()
+    names = [name.partition(",")[0].removesuffix("_by_value") for name in endpoints]
+    return [float(known.get(_FLOOR_OF.get(name, name), math.nan)) for name in names]
 
 
 def show(value: Any, scale: float = 100.0, digits: int = 1) -> str:

@@ -24,6 +24,7 @@ from aegis.contrasts import (
     agreed_labels,
     contrast_row,
     focused,
+    noise_floors,
     verdict_contrast,
     word_error_contrasts,
 )
@@ -119,12 +120,14 @@ def absent_effect(endpoint: str, name: str, reason: str, family: str | None = No
     return contrast_row(endpoint, (FIRST, name), gone, family=family)
 
 
-def show_effects(rows: pd.DataFrame) -> pd.DataFrame:
-    """Columns for a page: points and intervals."""
+def show_effects(rows: pd.DataFrame, noise: pd.DataFrame | None) -> pd.DataFrame:
+    """Columns for a page: points, intervals and the floor of ``noise_floor`` beside them."""
     out = rows[["condition_b", "endpoint", "n_items", "n_clusters"]].copy()
     out = out.rename(columns={"condition_b": "setting"})
     for column in ("estimate", "ci_low", "ci_high"):
         out[f"{column}_points"] = 100 * rows[column].astype(float)
+    floors = [100 * floor for floor in noise_floors(rows["endpoint"], noise)]
+    out.insert(5, "noise_floor", floors)
     return out.assign(p=rows["p"], p_holm=rows["p_holm"], reason=rows["reason"])
 
 

@@ -106,7 +106,7 @@ STAGES: dict[str, Wiring] = _with_receipts([
             " rendered reconstructions timeline", "trials eligibility linkage"),
     _wiring("I1_repeat",
             "recordings screening turns edits rendered reconstructions timeline facts actions chronology transcripts"
-            f" turn_transcripts fact_verdicts {_GOLD}", "noise_floor"),
+            f" turn_transcripts fact_verdicts endpoint_verdicts {_GOLD}", "noise_floor"),
     _wiring("13_contrasts",
             "recordings words turns turn_times screening diarization profiles voices backend_distances assignments"
             " assignment_summary converted mentions substitutions edits regions plan_summary rendered reconstructions"
@@ -119,7 +119,7 @@ STAGES: dict[str, Wiring] = _with_receipts([
             "scorecard"),
     _wiring("D_thresholds",
             "recordings profiles profile_embeddings voices voice_embeddings assignments lexical_matches"
-            " transcript_scores fact_verdicts endpoint_verdicts linkage",
+            " transcript_scores fact_verdicts endpoint_verdicts linkage noise_floor?",
             "assignment_grid operating_points operating_effects"),
     _wiring("E_conditions",
             "recordings turns words converted assignments voices edits regions reconstructions", "redactions"),
@@ -129,7 +129,7 @@ STAGES: dict[str, Wiring] = _with_receipts([
             f" fact_verdicts endpoint_verdicts {_GOLD}", "frontend_recordings frontend_measures"),
     _wiring("N_stressors",
             f"recordings turns facts actions chronology fact_verdicts endpoint_verdicts {_GOLD}"
-            f" {_GOLD_PLANS}", "stressed stressor_measures stressor_effects"),
+            f" {_GOLD_PLANS} noise_floor?", "stressed stressor_measures stressor_effects"),
     _wiring("O_listening_panel", "recordings rendered reconstructions", "panel_ratings"),
     _wiring("G_second_judge",
             "recordings turns facts actions chronology inventory_summary turn_transcripts fact_verdicts edit_verdicts",
@@ -137,7 +137,7 @@ STAGES: dict[str, Wiring] = _with_receipts([
     _wiring("H_asq_phi", "", "asq_queries asq_scores asq_types asq_residue"),
     _wiring("I_outcomes",
             "recordings turns edits regions rendered reconstructions facts inventory_summary transcripts"
-            " turn_transcripts fact_verdicts endpoint_verdicts edit_verdicts contrasts", ""),
+            " turn_transcripts fact_verdicts endpoint_verdicts edit_verdicts contrasts noise_floor?", ""),
     _wiring("J_notes_acoustics",
             "recordings turns facts actions chronology turn_transcripts transcript_scores reconstructions timeline",
             "notes note_verdicts acoustics"),
@@ -148,7 +148,7 @@ STAGES: dict[str, Wiring] = _with_receipts([
     _wiring("L_languages",
             "recordings screening profiles plan_summary lexical_matches transcript_scores inventory_summary"
             " fact_verdicts", ""),
-    _wiring("P_pairings", "recordings lexical_matches fact_verdicts contrasts claims", ""),
+    _wiring("P_pairings", "recordings lexical_matches fact_verdicts contrasts claims noise_floor?", ""),
     _wiring("S_specifications", "qualification contrasts", ""),
     _wiring("U_leakage_dimensions",
             "recordings turns profiles profile_embeddings voices voice_embeddings assignments timeline reconstructions"

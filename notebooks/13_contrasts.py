@@ -30,7 +30,6 @@ from aegis import claims as build
 from aegis import clinical_contrasts, contrasts, figures, report
 from aegis.stage import open_stage
 from aegis.tables import CONDITIONS, SCHEMAS
-from aegis.work.repeat import floors
 
 stage = open_stage("13_contrasts", globals())
 report.style()
@@ -102,7 +101,7 @@ table = stage.write("contrasts", pd.DataFrame(contrasts.adjust_families(rows)))
 run = table[table["status"] != "not_applicable"]
 points = ["estimate", "noise_floor", "ci_low", "ci_high", "equal_conversation", "detectable"]
 noise = stage.read("noise_floor") if stage.has("noise_floor") else None
-run = run.assign(noise_floor=floors(run["endpoint"], noise))
+run = run.assign(noise_floor=contrasts.noise_floors(run["endpoint"], noise))
 report.table(
     run.assign(**{name: 100 * run[name] for name in points})[
         ["endpoint", "condition_a", "condition_b", *points, "n_items", "n_clusters", "p", "p_holm"]
@@ -129,7 +128,7 @@ report.figure(drawn, lambda: figures.draw_contrasts(drawn))
 effects = None
 if "fact_verdicts" in judged and stage.has("facts"):
     told = stage.read("facts"), stage.read("turn_transcripts")
-    effects = clinical_contrasts.effect_table(judged["fact_verdicts"], *told, pairs)
+    effects = clinical_contrasts.effect_table(judged["fact_verdicts"], *told, pairs, noise)
 report.table(effects) if effects is not None else report.say("No judged facts.")
 
 # %% [markdown]

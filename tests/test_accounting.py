@@ -98,9 +98,11 @@ def test_an_effect_stands_beside_its_bounds_and_null_control() -> None:
             labelled("y", ["preserved", None, "preserved"]),
         ]
     )
-    row = effect_table(verdicts, FACTS, TEXTS, [("x", "y")]).iloc[0]
+    noise = pd.DataFrame({"endpoint": ["fact preserved"], "estimate": [-0.02]})
+    row = effect_table(verdicts, FACTS, TEXTS, [("x", "y")], noise).iloc[0]
     # Two facts observed in both: preserved 2 against 1. The unobserved one is at both extremes.
     assert row["facts"] == 2 and row["points"] == pytest.approx(50.0)
+    assert row["noise floor"] == pytest.approx(-2.0)
     assert row["bound low"] == pytest.approx(0.0) and row["bound high"] == pytest.approx(100 / 3)
     assert (row["same text"], row["labels differ"]) == (1, 0)
 

@@ -84,8 +84,13 @@ def test_all_endpoints_of_two_runs_have_keys_of_their_own(tmp_path: Path) -> Non
     assert not crossing["word errors against source, renderer_b"]
     assert crossing["facts preserved, renderer_b"]
     assert pd.isna(crossing["realised, converted"])
-    shown = paired.show_effects(table.reset_index())
+    noise = pd.DataFrame({"endpoint": ["wer against source"], "estimate": [0.01]})
+    shown = paired.show_effects(table.reset_index(), noise)
     assert shown["estimate_points"].max() == pytest.approx(25)
+    floors = shown.set_index("endpoint")["noise_floor"]
+    assert floors["word errors against source, renderer_b"] == pytest.approx(1.0)
+    assert floors.drop(["word errors against source, renderer_b",
+                        "word errors against source, converted"]).isna().all()  # fmt: skip
 
 
 def test_declared_families_hold_all_their_tests() -> None:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from aegis.contrasts import noise_floors
 from aegis.tables import SCHEMAS, Run, check_table
 from aegis.work import repeat
 
@@ -44,8 +45,10 @@ def tables() -> dict[str, pd.DataFrame]:
     ]  # fmt: skip
     labels = [("f0", "preserved"), ("f1", "preserved"), ("f2", "contradicted")]
     verdicts = [verdict(fact, label, "original") for fact, label in labels]
+    ends = [ending(name, "met", "original") for name in ("d/a", "d/b", "d/c")]
     rows = {"recordings": recordings, "turns": turns, "edits": edits, "transcripts": first,
-            "turn_transcripts": places, "fact_verdicts": verdicts}  # fmt: skip
+            "turn_transcripts": places, "fact_verdicts": verdicts,
+            "endpoint_verdicts": ends}  # fmt: skip
     made = {name: frame(name, own) for name, own in rows.items()}
     empty = ("screening", "reconstructions", "rendered", "timeline")
     return made | {name: frame(name, []) for name in empty}
@@ -55,6 +58,12 @@ def verdict(fact: str, label: str | None, condition: str) -> dict:
     return {"fact_id": fact, "condition": condition, "judge": "rules", "order": "source_first",
             "recording_id": "d/a", "importance": "major", "polarity": "affirmed", "label": label,
             "attempts": 1} | FATE  # fmt: skip
+
+
+def ending(recording: str, label: str | None, condition: str) -> dict:
+    return {"item_id": recording, "kind": "conversation chronology", "condition": condition,
+            "judge": "rules", "order": "source_first", "recording_id": recording, "label": label,
+            "n_items": 1} | FATE  # fmt: skip
 
 
 def second(words: list[list]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -73,9 +82,12 @@ OTHER = [["hello", 0.0, 0.5], ["Boris", 1.0, 1.5], ["a", 1.6, 1.7], ["fever", 2.
 def noise(words: list[list], labels: list[str | None]) -> pd.DataFrame:
     made = tables()
     whole, turns = second(words)
-    verdicts = frame(
-        "fact_verdicts", [verdict(f"f{k}", label, repeat.ARM) for k, label in enumerate(labels)]
-    )
+    facts = [verdict(f"f{k}", label, repeat.ARM) for k, label in enumerate(labels)]
+    ends = [("d/a", "met"), ("d/b", "not met"), ("d/c", None)]
+    verdicts = {
+        "fact_verdicts": frame("fact_verdicts", facts),
+        "endpoint_verdicts": frame("endpoint_verdicts", [ending(*e, repeat.ARM) for e in ends]),
+    }
     matches = repeat.repeat_matches(made, turns)
     references = {"source": {"d/a": "hello Doris no fever"}, "gold": {}}
     out = repeat.noise_table(made, whole, matches, verdicts, references, True)
@@ -84,11 +96,17 @@ def noise(words: list[list], labels: list[str | None]) -> pd.DataFrame:
 
 def test_a_repeat_that_is_the_same_has_no_floor() -> None:
     table = noise(SAME, ["preserved", "preserved", "contradicted"])
+    table = table.drop("conversation chronology met")
     facts = ["fact contradicted", "fact preserved"]
     assert list(table.index) == [*facts, "retained", "wer against source"]
     assert (table["n_differing"] == 0).all()
     assert (table["estimate"] == 0).all()
     assert table["n_items"].tolist() == [3, 3, 1, 4]
+
+
+def test_a_conversation_endpoint_counts_conversations_labelled_twice() -> None:
+    row = noise(SAME, ["preserved", "missing", "missing"]).loc["conversation chronology met"]
+    assert (row["n_items"], row["n_differing"], row["estimate"]) == (2, 1, -0.5)
 
 
 def test_changes_are_counted_both_ways() -> None:
@@ -114,16 +132,15 @@ def test_only_originals_are_heard_again_and_as_items_of_their_own(tmp_path) -> N
 
 
 def test_each_effect_has_the_floor_of_its_endpoint() -> None:
-    table = pd.DataFrame({"endpoint": ["retained", "fact preserved", "wer against gold"],
-                          "estimate": [0.1, 0.2, 0.3]})  # fmt: skip
-    asked = [
-        "realised",
-        "retained (judge)",
-        "fact preserved",
-        "wer against gold_by_value",
-        "eer x",
-    ]
-    found = repeat.floors(asked, table)
-    assert found[:4] == [0.1, 0.1, 0.2, 0.3]
-    assert pd.isna(found[4])
-    assert pd.isna(repeat.floors(["retained"], None)[0])
+    floors = {"retained": 0.1, "fact preserved": 0.2, "wer against gold": 0.3,
+              "conversation actions met": 0.4}  # fmt: skip
+    table = pd.DataFrame(floors.items(), columns=["endpoint", "estimate"])
+    asked = {
+        "realised": 0.1, "retained (judge)": 0.1, "fact preserved": 0.2,
+        "wer against gold_by_value": 0.3, "facts preserved, renderer_a": 0.2,
+        "realised, renderer_b": 0.1, "word errors against gold, converted": 0.3,
+        "conversation actions met, converted": 0.4,
+    }  # fmt: skip
+    assert noise_floors(asked, table) == list(asked.values())
+    assert pd.isna(noise_floors(["eer x"], table)[0])
+    assert pd.isna(noise_floors(["retained"], None)[0])

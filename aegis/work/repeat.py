@@ -6,7 +6,7 @@ words are cut at the same turns and judged against the same frozen facts. Differ
 the repeat minus the first time.
 
 Functions: :func:`repeat_items`, :func:`repeat_transcripts`, :func:`repeat_matches`,
-:func:`noise_table`, :func:`floors`.
+:func:`noise_table`.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def noise_table(
     tables: Tables,
     whole: pd.DataFrame,
     matches: pd.DataFrame,
-    verdicts: pd.DataFrame,
+    verdicts: Tables,
     references: Mapping[str, Mapping[str, str]],
     by_construction: bool,
 ) -> pd.DataFrame:
@@ -108,25 +108,21 @@ def noise_table(
     Parameters
     ----------
     tables
-        ``transcripts turns fact_verdicts`` of the first time.
+        ``transcripts turns fact_verdicts endpoint_verdicts`` of the first time.
     whole, matches, verdicts
         Of the second time: :func:`repeat_transcripts`, :func:`repeat_matches`, and
-        ``fact_verdicts`` in the arm :data:`ARM`.
+        ``fact_verdicts endpoint_verdicts`` in the arm :data:`ARM`.
     references
         Name (``source``, ``gold``) -> recording -> text.
     by_construction
         Both recogniser and judge are deterministic, so that every floor must be zero.
     """
     rows = [_word_row(tables, whole, name, texts) for name, texts in references.items() if texts]
-    old = tables["fact_verdicts"]
-    old = old[(old["condition"] == "original") & (old["order"] == old["order"].min())]
-    both = old[["fact_id", "label"]].merge(
-        verdicts[["fact_id", "label"]].dropna(), on="fact_id", suffixes=("_first", "_second")
-    )
-    both = both.dropna()
-    for label in ("preserved", "contradicted"):
-        sides = [both[f"label_{side}"].eq(label) for side in ("first", "second")]
-        rows.append(_row(f"fact {label}", *sides))
+    both = _judged_twice(tables["fact_verdicts"], verdicts["fact_verdicts"], "fact_id")
+    rows += [_label_row(f"fact {label}", both, label) for label in ("preserved", "contradicted")]
+    ends = _judged_twice(tables["endpoint_verdicts"], verdicts["endpoint_verdicts"], "item_id")
+    ends = ends[ends["kind"].str.startswith("conversation ")]
+    rows += [_label_row(f"{kind} met", own, "met") for kind, own in ends.groupby("kind")]
     kept = [matches[side].eq("retained") for side in ("first", "second")]
     rows.append(_row("retained", *kept))
     out = pd.DataFrame(rows, columns=["endpoint", "n_items", "n_differing", "estimate"])
@@ -136,6 +132,18 @@ def noise_table(
         status=["not_applicable" if reason else "ok" for reason in reasons],
         reason=pd.Series(reasons, dtype=object),
     )
+
+
+def _judged_twice(first: pd.DataFrame, second: pd.DataFrame, key: str) -> pd.DataFrame:
+    """``label_first label_second`` of what has a label both times, with the kind if it has one."""
+    own = first[(first["condition"] == "original") & (first["order"] == first["order"].min())]
+    keys = [name for name in (key, "kind") if name in first]
+    labels = [side[[*keys, "label"]].dropna() for side in (own, second)]
+    return labels[0].merge(labels[1], on=keys, suffixes=("_first", "_second"))
+
+
+def _label_row(endpoint: str, both: pd.DataFrame, label: str) -> Item:
+    return _row(endpoint, *(both[f"label_{side}"].eq(label) for side in ("first", "second")))
 
 
 def _row(endpoint: str, first: pd.Series, second: pd.Series) -> Item:
@@ -173,19 +181,3 @@ def _word_row(
 
 def _sum(counts: Any) -> int:
     return int(counts.substitutions + counts.deletions + counts.insertions)
-
-
-def floors(endpoints: Iterable[str], noise: pd.DataFrame | None) -> list[float]:
-    """The noise floor of each contrast's endpoint; NaN where repeating says nothing of it.
-
-    Judged endpoints have the floor of their own label, both literal endpoints that of the
-    literal search, word errors that of their reference (counted by value or not).
-    """
-    known = {} if noise is None else noise.set_index("endpoint")["estimate"].to_dict()
-    aliases = {
-        "realised": "retained",
-        "realised (judge)": "retained",
-        "retained (judge)": "retained",
-    }
-    names = [aliases.get(name, name.removesuffix("_by_value")) for name in endpoints]
-    return [float(known.get(name, math.nan)) for name in names]

@@ -77,7 +77,8 @@ report.figure(drawn, lambda: plot.label(x="least source distance", color="target
 # Each point is a variant of this run: assignment, conversion, rendering, reconstruction, fresh
 # recognition, judging and linkage are done again for the profiles whose voice changes; nothing
 # else is computed anew. Effects are paired by item, point minus primary, with intervals from
-# draws of whole conversations.
+# draws of whole conversations; beside them the noise of hearing and judging the original twice
+# (appendix I.1).
 
 # %%
 measured, paired = [], []
@@ -98,8 +99,9 @@ table = pd.concat([base, *measured])[["point", *COLUMNS]] if points else base.il
 rendered = stage.write("operating_points", table)
 contrasts = pd.DataFrame(paired) if paired else empty_table("operating_effects")
 contrasts = stage.write("operating_effects", contrasts)
+noise = stage.read("noise_floor") if stage.has("noise_floor") else None
 known = contrasts[contrasts["n_items"] > 0]
-report.table(show_effects(known), 3) if points else report.say("Not run in this profile.")
+report.table(show_effects(known, noise), 3) if points else report.say("Not run in this profile.")
 
 # %%
 side_by_side = pd.concat(

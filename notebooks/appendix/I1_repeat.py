@@ -14,7 +14,8 @@
 # it is measured here once all the same. The paper's control transcribes all 390 originals afresh:
 # 335 transcripts differ from the saved source text, and 24,998 of 25,778 facts are preserved.
 #
-# The floor stands beside every effect in chapter 13.
+# The floor stands beside every effect on words, facts and conversations: in chapter 13 and in
+# appendices D, I, N and P.
 
 # %% tags=["parameters"]
 run_name: str = "demo"  # the run whose tables are read and written
@@ -37,6 +38,7 @@ from aegis.work.relisten import listen, reference_texts
 stage = open_stage("I1_repeat", globals())
 names = ["recordings", "screening", "turns", "edits", "rendered", "reconstructions", "timeline"]
 names += ["facts", "actions", "chronology", "transcripts", "turn_transcripts", "fact_verdicts"]
+names += ["endpoint_verdicts"]
 tables = {name: stage.read(name) for name in names}
 
 # %% [markdown]
@@ -66,8 +68,9 @@ settings["replies"] = "replies_second"  # else a chat judge would repeat its sav
 judged = stage.map(judge_recording, cases, settings)
 chosen = set(whole["recording_id"])
 own = {name: table[table["recording_id"].isin(chosen)] for name, table in tables.items()}
-verdicts = verdict_tables(own, cases, judged, judge, [repeat.ARM])["fact_verdicts"]
-report.table(verdicts["label"].value_counts(dropna=False).rename("facts").reset_index())
+verdicts = verdict_tables(own, cases, judged, judge, [repeat.ARM])
+labels = verdicts["fact_verdicts"]["label"]
+report.table(labels.value_counts(dropna=False).rename("facts").reset_index())
 
 # %% [markdown]
 # ## The floor of each endpoint

@@ -50,7 +50,8 @@ report.table(pairs)
 # %% [markdown]
 # ## Bounds and null control
 #
-# Differences in percentage points. The bounds set uncertain and unobserved labels to both
+# Differences in percentage points; `noise floor` is what hearing and judging the original a second
+# time changes (appendix I.1). The bounds set uncertain and unobserved labels to both
 # extremes and are no confidence intervals. The null control counts facts whose turn, neighbours
 # and question read word for word the same in both arms, and how many of them have another label
 # all the same: what a judge adds of its own. For rules presentation order and repetition cannot
@@ -59,7 +60,8 @@ report.table(pairs)
 # %%
 facts, heard = stage.read("facts"), stage.read("turn_transcripts")
 compared_arms = (RENDERERS, *(("original", name) for name in ("converted", *RENDERERS)))
-report.table(effect_table(verdicts, facts, heard, compared_arms))
+noise = stage.read("noise_floor") if stage.has("noise_floor") else None
+report.table(effect_table(verdicts, facts, heard, compared_arms, noise))
 
 # %% [markdown]
 # ## I.1 The original audio, heard again

@@ -107,7 +107,8 @@ report.table(wide, 3) if measured else report.say("Not run in this profile.")
 #
 # Stressed minus undisturbed, on the same facts and conversations. p values are of sign flips over
 # conversations and adjusted within their declared family, whose size counts tests that did not
-# run as well.
+# run as well. `noise_floor` is what hearing and judging the undisturbed original twice changes
+# (appendix I.1); the null control above goes through the whole pipeline.
 
 # %%
 rows = []
@@ -125,7 +126,8 @@ for name in ["none", *ACOUSTIC, *ADMINISTRATIVE]:
         rows.append(endpoint_effect(first["endpoint_verdicts"], ends, kind, *options))
 effects = stage.write("stressor_effects", pd.DataFrame(adjust_families(rows)))
 known = effects[effects["reason"] != "not run in this profile"]
-report.table(show_effects(known), 3)
+noise = stage.read("noise_floor") if stage.has("noise_floor") else None
+report.table(show_effects(known, noise), 3)
 
 # %% [markdown]
 # ## What this shows

@@ -24,6 +24,7 @@ import pandas as pd
 
 from aegis import figures, published, report, weighting
 from aegis.clinical_contrasts import LABELS, partition
+from aegis.contrasts import noise_floors
 from aegis.stage import open_stage
 
 stage = open_stage("P_pairings", globals())
@@ -91,7 +92,8 @@ report.figure(outcomes, lambda: figures.draw_partition(outcomes, labels))
 # ## What this run could have resolved
 #
 # The smallest true difference that a run with this spread finds four times in five (5 % two-sided,
-# 2.8 standard errors of the draws), beside the observed one and the paper's. `conversations
+# 2.8 standard errors of the draws), beside the observed one, the noise of hearing and judging the
+# original twice (appendix I.1), and the paper's. `conversations
 # needed` is how many of the same kind would resolve the paper's difference. These are plans, no
 # evidence of equivalence.
 
@@ -108,10 +110,12 @@ main = contrasts[
     & (contrasts["condition_b"] == "renderer_b")
     & (contrasts["status"] != "not_applicable")
 ]
+noise = stage.read("noise_floor") if stage.has("noise_floor") else None
 power = pd.DataFrame(
     {
         "endpoint": main["endpoint"],
         "observed": 100 * main["estimate"].astype(float),
+        "noise floor": 100 * np.array(noise_floors(main["endpoint"], noise)),
         "smallest resolved": 100 * main["detectable"].astype(float),
         "paper": main["endpoint"].map(of_paper),
         "conversations": main["n_clusters"],
