@@ -4,7 +4,11 @@ Unit: one recording heard by one front end (a recogniser with a diarizer). Refer
 and speakers are the script's. Words carry no times here, so a front end without any is
 scored like the others. Counts are summed over recordings, never averaged.
 
-Functions: :func:`score_recordings`, :func:`count_speaker_errors`, :func:`cell_measures`.
+What follows a front end needs word times: without any, no edit has a place and everything
+downstream is not applicable, however good the words are.
+
+Functions: :func:`score_recordings`, :func:`count_speaker_errors`, :func:`cell_measures`,
+:func:`complete_cells`.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from aegis.speaker_scores import score_diarization
 from aegis.text import count_errors, normalise
 
 ENGLISH_ONLY = "English only"
+NO_TIMES = "no word has times: no edit can be localised"
 
 Row = dict[str, Any]
 
@@ -60,8 +65,10 @@ def score_recordings(
     -------
     DataFrame
         ``recording_id n_reference word_errors speaker_word_errors scored_s
-        diarization_error_s n_words n_untimed speech_s covered_s status reason``. A language
-        that a recogniser does not know is not applicable; without a script errors are NA.
+        diarization_error_s n_words n_untimed speech_s covered_s downstream
+        downstream_reason status reason``. A language that a recogniser does not know is not
+        applicable, and so is the downstream of words of which none has times; without a
+        script errors are NA.
     """
     speech = score_diarization(
         tables["diarization"][tables["diarization"]["mode"] == "used"], gold_speech
@@ -76,6 +83,7 @@ def score_recordings(
         out = {"recording_id": name, "reason": None if pd.isna(reason) else reason}
         out |= {column: row[column] for column in kept}
         out["status"] = "not_applicable" if foreign else row["status"]
+        out["downstream"], out["downstream_reason"] = _downstream(out)
         if row["status"] == "ok" and name in truth:
             out |= _errors(truth[name], words.get(name), row["language"])
         if row["status"] == "ok" and name in speech.index:
@@ -85,9 +93,17 @@ def score_recordings(
         rows.append(out)
     columns = [
         "recording_id", "n_reference", "word_errors", "speaker_word_errors", "scored_s",
-        "diarization_error_s", "n_words", "n_untimed", "speech_s", "covered_s", "status", "reason",
+        "diarization_error_s", "n_words", "n_untimed", "speech_s", "covered_s", "downstream",
+        "downstream_reason", "status", "reason",
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)
+
+
+def _downstream(row: Row) -> tuple[str, str | None]:
+    """Status and reason of all that follows one heard recording."""
+    if row["status"] == "ok" and 0 < row["n_words"] == row["n_untimed"]:
+        return "not_applicable", NO_TIMES
+    return row["status"], row["reason"]
 
 
 def _errors(truth: pd.DataFrame, words: pd.DataFrame | None, language: str) -> Row:
@@ -122,3 +138,30 @@ def cell_measures(scores: pd.DataFrame) -> pd.DataFrame:
             "unknown": len(own) - len(known), "value": top / bottom if bottom else np.nan,
         })  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def complete_cells(measured: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """Every pair with every measure that any pair has; what it lacks is NA with its reason.
+
+    Parameters
+    ----------
+    measured
+        ``asr diarizer`` and the columns of :func:`aegis.measures.read_measures`.
+    cells
+        :func:`score_recordings` of all pairs, with ``asr diarizer``.
+
+    Returns
+    -------
+    DataFrame
+        Table ``frontend_measures``.
+    """
+    pair, measure = ["asr", "diarizer"], ["measure", "condition"]
+    asked = measured[measure].drop_duplicates()
+    untimed = cells.groupby(pair)["downstream_reason"].agg(lambda own: NO_TIMES in set(own))
+    every = untimed.rename("untimed").reset_index().merge(asked, how="cross")
+    out = every.merge(measured, how="left", on=[*pair, *measure])
+    known = out["value"].notna()
+    reason = out["untimed"].map({True: NO_TIMES, False: "no item of this measure"})
+    out["unknown"] = out["unknown"].fillna(0).astype(int)
+    status = known.map({True: "ok", False: "not_applicable"})
+    return out[[*pair, *COLUMNS]].assign(status=status, reason=reason.mask(known, None))

@@ -294,9 +294,9 @@ SCHEMAS: dict[str, Schema] = {
                 "asr diarizer recording_id",
                 "asr:str diarizer:str recording_id:str n_reference:int? word_errors:int? speaker_word_errors:int?"
                 " scored_s:float? diarization_error_s:float? n_words:int n_untimed:int speech_s:float?"
-                " covered_s:float?" + _FATE),
+                " covered_s:float? downstream:str downstream_reason:str?" + _FATE),
         _schema("frontend_measures", "one measure of one recogniser and diarizer", "public",
-                "asr diarizer measure condition", "asr:str diarizer:str" + _MEASURED),
+                "asr diarizer measure condition", "asr:str diarizer:str" + _MEASURED + _FATE),
         _schema("noise_floor", "one endpoint of the original, measured twice", "public", "endpoint",
                 "endpoint:str n_items:int n_differing:int estimate:float? by_construction:bool" + _FATE),
         _schema("panel_ratings", "one reviewer's rating of one excerpt of the listening panel", "public",

@@ -8,7 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from aegis.frontends import cell_measures, count_speaker_errors, errors_of, score_recordings
+from aegis.frontends import (
+    NO_TIMES,
+    cell_measures,
+    complete_cells,
+    count_speaker_errors,
+    errors_of,
+    score_recordings,
+)
+from aegis.tables import check_table
 
 
 def test_words_of_the_wrong_speaker_are_errors() -> None:
@@ -65,8 +73,12 @@ def test_each_recording_has_its_fate_and_its_errors(scores: pd.DataFrame) -> Non
     assert (first["n_reference"], first["word_errors"]) == (3, 2)  # one inserted, one replaced
     assert first["speaker_word_errors"] == 2  # a word of nobody, and hullo
     assert (first["scored_s"], first["diarization_error_s"]) == (1.5, 0.5)  # B was missed
-    assert second["status"] == "not_applicable"
+    # No word of the first has times: its errors count, and nothing can follow.
+    assert (first["status"], first["downstream"]) == ("ok", "not_applicable")
+    assert first["downstream_reason"] == NO_TIMES
+    assert second["status"] == second["downstream"] == "not_applicable"
     assert pd.isna(second["n_reference"])
+    assert "English only" in second["downstream_reason"]
 
 
 def test_counts_are_pooled_over_what_applies(scores: pd.DataFrame) -> None:
@@ -75,3 +87,21 @@ def test_counts_are_pooled_over_what_applies(scores: pd.DataFrame) -> None:
     assert table.loc["diarization error", "denominator"] == 1.5
     gone = cell_measures(scores[scores["status"] != "ok"])
     assert gone["value"].isna().all()
+
+
+def test_a_cell_without_times_has_every_measure_with_its_reason(scores: pd.DataFrame) -> None:
+    timed = scores.assign(n_untimed=0, downstream="ok", downstream_reason=None)
+    cells = pd.concat([scores.assign(asr="a"), timed.assign(asr="b")]).assign(diarizer="d")
+    edits = {"measure": "edits with times", "condition": "all", "numerator": 3.0,
+             "denominator": 4.0, "unknown": 0, "value": 0.75}  # fmt: skip
+    parts = [cell_measures(scores).assign(asr="a"), cell_measures(timed).assign(asr="b")]
+    measured = pd.concat([*parts, pd.DataFrame([edits | {"asr": "b"}])]).assign(diarizer="d")
+    table = check_table("frontend_measures", complete_cells(measured, cells))
+    table = table.set_index(["asr", "measure"])
+    gone = table.loc[("a", "edits with times")]
+    assert (gone["status"], gone["reason"]) == ("not_applicable", NO_TIMES)
+    assert pd.isna(gone["value"]) and pd.isna(gone["denominator"])
+    assert table.loc[("b", "edits with times"), "value"] == 0.75
+    kept = table.drop(("a", "edits with times"))
+    assert (kept["status"] == "ok").all() and kept["reason"].isna().all()
+    assert len(table) == 8

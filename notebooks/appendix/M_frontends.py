@@ -34,8 +34,8 @@ import seaborn.objects as so
 
 from aegis import report
 from aegis.engines.speech import WITHOUT_WORD_TIMES
-from aegis.frontends import cell_measures, score_recordings
-from aegis.measures import COLUMNS, read_measures
+from aegis.frontends import NO_TIMES, cell_measures, complete_cells, score_recordings
+from aegis.measures import read_measures
 from aegis.stage import open_stage
 from aegis.sweep import computed_s, make_setting, run_cost_s, run_variant
 from aegis.tables import empty_table
@@ -75,12 +75,13 @@ for asr, diarizer in itertools.product(recognisers, diarizers):
 columns = ["asr", "diarizer"]
 cells = pd.concat(scored) if scored else empty_table("frontend_recordings")
 cells = stage.write("frontend_recordings", cells)
-fates = cells.assign(reason=cells["reason"].fillna("")).groupby([*columns, "status", "reason"])
+fates = cells.assign(reason=cells["downstream_reason"].fillna(""))
+fates = fates.groupby([*columns, "status", "downstream", "reason"])
 report.table(fates.size().rename("recordings").reset_index())
 
 # %%
 empty = empty_table("frontend_measures")
-table = pd.concat(measured)[[*columns, *COLUMNS]] if measured else empty
+table = complete_cells(pd.concat(measured), cells) if measured else empty
 table = stage.write("frontend_measures", table)
 chosen = {
     "word errors": "front end",
@@ -93,22 +94,18 @@ chosen = {
     "facts preserved": "renderer_b",
 }
 own = table[(table["measure"].map(chosen) == table["condition"]).fillna(False)]
-wide = own.pivot_table("value", columns, "measure", sort=False).reindex(columns=list(chosen))
-downstream = ["edits with times", "replacement realised", "facts preserved"]
-shown = wide.reset_index().astype(object)
-for name in downstream:
-    gone = shown["asr"].isin(WITHOUT_WORD_TIMES)
-    shown[name] = shown[name].mask(gone, "not applicable")
+wide = own.pivot_table("value", columns, "measure", dropna=False).reindex(columns=list(chosen))
+shown = wide.astype(object).where(wide.notna(), "not applicable").reset_index()
 report.table(shown, 3) if measured else report.say("Not run in this profile.")
 
 # %% [markdown]
-# Not applicable: the front end gives no word times, so that no planned edit can be localised. The
-# facts of each pair are those of its own transcript, since its downstream starts there;
-# denominators therefore differ between pairs. The table below has them.
+# The facts of each pair are those of its own transcript, since its downstream starts there;
+# denominators therefore differ between pairs. The table below has them, and the reason where a
+# measure is not applicable.
 
 # %%
-kept = own[own["measure"].isin(chosen)].reset_index(drop=True)
-report.rates(kept.drop(columns="value")) if measured else report.say("Not run in this profile.")
+kept = own.drop(columns=["value", "status"]).reset_index(drop=True)
+report.rates(kept) if measured else report.say("Not run in this profile.")
 
 # %%
 #| label: fig-frontends
@@ -127,7 +124,7 @@ cost = sum(cost_s.values()) / run_cost_s(stage.run)
 strict = wide["facts preserved"].dropna().astype(float)
 words = wide["word errors"].astype(float)
 lines = ""
-untimed = [pair for pair in wide.index if pair[0] in WITHOUT_WORD_TIMES]
+untimed = [pair for pair in wide.index if pd.isna(wide.loc[pair, "edits with times"])]
 if len(strict):
     lines = f"""Strict preservation in `renderer_b` ranges from {strict.min():.3f} to
     {strict.max():.3f}, best for {" with ".join(strict.idxmax())}; the least word errors
@@ -136,8 +133,9 @@ if untimed:
     lines += f""" {" with ".join(untimed[0])} has {words[untimed[0]]:.3f} word errors and times
     for none of its words: a useful transcript whose edits have no place."""
 report.say(f"""
-{len(wide)} pairs, {len(cells)} recording-cells, {(cells["status"] == "not_applicable").sum()} of
-them not applicable. {lines}
+{len(wide)} pairs, {len(cells)} recording-cells. {(cells["status"] == "not_applicable").sum()} are
+in a language that the recogniser does not know, {(cells["downstream_reason"] == NO_TIMES).sum()}
+more have words but no times: not applicable downstream. {lines}
 """ if measured else "No pair was run in this profile; `make experiments` does.")
 
 # %%
