@@ -28,8 +28,8 @@ FOLDERS = {"data": "aegis/data", "envs": "aegis/engines/envs"}
 RUN_LAYER = frozenset(
     f"aegis.{name}"
     for name in (
-        "checks", "cli", "closure", "cluster", "doctor", "monitor", "pipeline", "receipts", "site",
-        "stage", "sweep",
+        "checks", "cli", "closure", "cluster", "doctor", "execution", "monitor", "pipeline",
+        "receipts", "site", "stage", "sweep",
     )
 )  # fmt: skip
 _PURE_DECORATORS = frozenset(

@@ -31,11 +31,11 @@ from aegis import receipts
 from aegis.audio import write_bytes
 from aegis.cluster import load_record, local_cluster
 from aegis.errors import ParamError, StageFailed
+from aegis.execution import environment
 from aegis.measures import read_measures
 from aegis.params import StudyParams, Value, parse_override, read_declarations
 from aegis.pipeline import (
     STAGES,
-    environment,
     find_notebooks,
     find_stage,
     load_study,

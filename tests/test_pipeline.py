@@ -12,7 +12,7 @@ import pytest
 from conftest import Toy
 from toy_study import assert_same_tables
 
-from aegis import pipeline, receipts
+from aegis import execution, pipeline, receipts
 from aegis.errors import ParamError, TableError
 from aegis.params import find_extensions
 from aegis.receipts import RECEIPT
@@ -177,7 +177,7 @@ def test_workers_do_not_change_results(done: Toy, monkeypatch: pytest.MonkeyPatc
 def test_kernels_of_two_runs_share_no_socket() -> None:
     # Sockets by one name in the project's folder let a run wait for another one's kernel.
     sockets = set()
-    with pipeline.kernels() as first, pipeline.kernels() as second:
+    with execution.kernels() as first, execution.kernels() as second:
         for manager in (first(), second()):
             assert manager.transport == "ipc" and Path(manager.ip).parent.is_dir()
             manager.write_connection_file()
@@ -189,7 +189,7 @@ def test_kernels_of_two_runs_share_no_socket() -> None:
 
 
 def test_a_kernel_does_not_outlive_its_notebook() -> None:
-    with pipeline.kernels() as manager_class:
+    with execution.kernels() as manager_class:
         manager = manager_class(kernel_name="python3")
         asyncio.run(manager.start_kernel())
         process = manager.provisioner.process
