@@ -1,7 +1,8 @@
 """What a person sees while a study runs: stage, items, time left; and peak memory.
 
 Progress bars on a terminal, plain lines elsewhere. The running notebook tells its
-progress through ``.progress.json`` in the run folder.
+progress through ``.progress.json`` in the run folder. A stage that brings variants of the
+run up to date is shown by what the notebook of the variant tells.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Monitor:
         self.path = run.root / ".progress.json"
         self.console = Console(stderr=True, quiet=quiet)
         self.peak_mb = 0.0
-        self._stage = ""
+        self._stage, self._began = "", 0.0
         self._task: Any = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -59,7 +60,7 @@ class Monitor:
 
     def begin(self, stage: str, reasons: Sequence[str]) -> None:
         self.path.unlink(missing_ok=True)
-        self._stage, self.peak_mb = stage, 0.0
+        self._stage, self._began, self.peak_mb = stage, time.time(), 0.0
         more = f" and {len(reasons) - 3} more reasons" if len(reasons) > 3 else ""
         self.say(f"{stage}: {'; '.join(reasons[:3]) or 'forced'}{more}")
         self._task = self._bars.add_task(stage, total=None, failed="")
@@ -77,16 +78,36 @@ class Monitor:
         shown_s = time.monotonic()
         while not self._stop.wait(0.5):
             self.peak_mb = max(self.peak_mb, _family_rss_mb())
-            state = _read_progress(self.path)
-            if state.get("stage") != self._stage or self._task is None:
+            told = self._told()
+            if told is None or self._task is None:
                 continue
+            label, state = told
             failed = f"{state['failed']} failed" if state["failed"] else ""
             self._bars.update(
-                self._task, total=state["planned"], completed=state["done"], failed=failed
-            )
+                self._task, total=state["planned"], completed=state["done"], failed=failed,
+                description=label,
+            )  # fmt: skip
             if not self.console.is_terminal and time.monotonic() - shown_s > 30:
                 shown_s = time.monotonic()
-                self.say(f"{self._stage}: {state['done']} of {state['planned']} {_eta(state)}")
+                self.say(f"{label}: {state['done']} of {state['planned']} {_eta(state)}")
+
+    def _told(self) -> tuple[str, dict[str, Any]] | None:
+        """Who told last, and what: the stage itself, or a variant that it runs."""
+        variants = self.path.parent.glob(f"variants/*/*/*/{self.path.name}")
+        newest = max([self.path, *variants], key=_changed)
+        state = _read_progress(newest)
+        if newest == self.path:
+            return (self._stage, state) if state.get("stage") == self._stage else None
+        if not state or _changed(newest) < self._began:
+            return None
+        return f"{self._stage}, {newest.parts[-3]}, {state['stage']}", state
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def _read_progress(path: Path) -> dict[str, Any]:
