@@ -19,7 +19,7 @@ import numpy as np
 from aegis.audio import SAMPLE_RATE_HZ
 from aegis.errors import ItemError
 from aegis.tables import content_id
-from aegis.words import LATE_S, HeardWord, covered_seconds
+from aegis.words import LATE_S, HeardWord, Interval, covered_seconds
 
 TITLES = ("Dr", "Mr", "Mrs", "Ms", "St", "Prof", "M")
 SENTENCE_END = re.compile("".join(rf"(?<!\b{title})" for title in TITLES) + r"[.?!…][\"'»”)]*$")
@@ -87,23 +87,25 @@ def attribute(
 
     Where two speakers overlap over the whole word, the speaker of the word before goes
     on. A word in no stretch goes to the nearest one within ``reach_s``; farther away its
-    speaker stays unknown (None). Untimed words follow the word before them.
+    speaker stays unknown (None). Untimed words go with the segment that times none of its
+    words, else with the word before them.
     """
     out: list[HeardWord] = []
     previous: str | None = None
     for word in words:
-        speaker = _speaker_of(word, stretches, previous, reach_s) if word.timed else previous
+        place = word.place
+        speaker = _speaker_of(place, stretches, previous, reach_s) if place else previous
         out.append(replace(word, speaker=speaker))
         previous = speaker or previous
-    first = next((word.speaker for word in out if word.timed), None)
-    lead = next((i for i, word in enumerate(out) if word.timed), 0)
+    first = next((word.speaker for word in out if word.place), None)
+    lead = next((i for i, word in enumerate(out) if word.place), 0)
     return [replace(w, speaker=first) if i < lead else w for i, w in enumerate(out)]
 
 
 def _speaker_of(
-    word: HeardWord, stretches: Sequence[Stretch], previous: str | None, reach_s: float
+    place: Interval, stretches: Sequence[Stretch], previous: str | None, reach_s: float
 ) -> str | None:
-    start, end = word.span()
+    start, end = place
     cover: dict[str, float] = {}
     near: tuple[float, str] | None = None
     for turn in stretches:

@@ -67,20 +67,29 @@ class SpokenTranscript(Protocol):
 
 @dataclass(frozen=True)
 class HeardWord:
-    """One word of a recording; without times it is placed by its order only."""
+    """One word of a recording.
+
+    ``within`` are the times of what holds it, a segment or a given turn, where none of the
+    words in there has times of its own. A word with neither is placed by its order only.
+    """
 
     text: str
     start_s: float | None
     end_s: float | None
     probability: float | None
     channel: int = 0
-    segment: int = 0
     flagged: bool = False
     speaker: str | None = None
+    within: Interval | None = None
 
     @property
     def timed(self) -> bool:
         return self.start_s is not None and self.end_s is not None
+
+    @property
+    def place(self) -> Interval | None:
+        """Its own times, or those of what holds it."""
+        return self.span() if self.timed else self.within
 
     def span(self) -> Interval:
         """The times of a timed word."""
@@ -96,14 +105,15 @@ def read_words(
 
     A word is untimed when its time is absent, not positive in length, before the word
     that precedes it, outside its segment, or beyond the end of the file. A segment
-    without words gives its text as untimed words. Recognisers stretch words over the
-    pause beside them: what lies outside the voice activity is cut off.
+    without words gives its text as untimed words within its own times. Recognisers stretch
+    words over the pause beside them: what lies outside the voice activity is cut off.
     """
     words: list[HeardWord] = []
     latest = 0.0
     flags = flag_hallucinations(transcript.segments, transcript.speech)
     for number, segment in enumerate(transcript.segments):
         heard = [(w.text, w.start_s, w.end_s, w.probability) for w in segment.words]
+        within = None if heard else (segment.start_s, segment.end_s)
         heard = heard or [(text, None, None, None) for text in segment.text.split()]
         flagged = flags[number]
         for k, (text, start, end, probability) in enumerate(heard):
@@ -111,8 +121,9 @@ def read_words(
             times = times and fit_to_speech(times, transcript.speech)
             latest = times[0] if times else latest
             start_s, end_s = times or (None, None)
+            loop = k in flagged
             words.append(
-                HeardWord(text, start_s, end_s, probability, channel, number, k in flagged)
+                HeardWord(text, start_s, end_s, probability, channel, loop, within=within)
             )
     return words
 

@@ -90,6 +90,13 @@ def test_untimed_words_follow_the_word_before_and_at_the_start_the_word_after() 
     assert speakers(attribute(words, [Stretch(0.9, 3.0, "B")])) == "BBBB"
 
 
+def test_words_of_an_untimed_segment_go_with_who_speaks_most_of_it() -> None:
+    stretches = [Stretch(0.0, 2.0, "A"), Stretch(2.0, 5.0, "B")]
+    held = [(text, (a, b)) for text, a, b in [("x", 0.0, 2.5), ("y", 1.5, 4.0), ("z", 9.0, 9.5)]]
+    words = [HeardWord(text, None, None, None, within=within) for text, within in held]
+    assert speakers(snap_changes(attribute(words, stretches))) == "AB-"
+
+
 @pytest.mark.parametrize(
     ("given_speakers", "wanted"),
     [

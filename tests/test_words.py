@@ -61,6 +61,11 @@ def test_times_just_after_the_end_are_clamped_and_later_ones_untimed() -> None:
 def test_a_segment_without_word_times_gives_untimed_words() -> None:
     found = read_words(transcript(Segment(0.0, 1.0, "two words")), 10.0)
     assert [(word.text, word.timed) for word in found] == [("two", False), ("words", False)]
+    assert {word.place for word in found} == {(0.0, 1.0)}
+    # Words of a segment that times some of them are placed by their order alone.
+    broken = Segment(0.0, 1.0, "a b", (Word("a", 0.0, 0.5, 0.9), Word("b", None, None, 0.9)))
+    places = [word.place for word in read_words(transcript(broken), 10.0)]
+    assert places == [(0.0, 0.5), None]
 
 
 def test_a_word_that_was_stretched_over_a_pause_is_cut_to_the_speech() -> None:

@@ -120,6 +120,18 @@ def test_each_channel_is_a_speaker_and_overlap_stays(tmp_path: Path, use: Any) -
     assert made["screening"]["overlap_s"].iloc[0] == pytest.approx(0.4, abs=1e-6)
 
 
+def test_channels_without_word_times_are_merged_by_their_segments(
+    tmp_path: Path, use: Any
+) -> None:
+    first = Segment(0.5, 1.5, "any fever?"), Segment(3.0, 4.0, "good")
+    use(transcriber=FakeTranscriber(first, (Segment(2.0, 2.8, "no fever"),)))
+    run = record(tmp_path, np.stack([noise(6), noise(6)]))
+    made = tables_of(speech.transcribe_recording(item("speaker_per_channel"), SETTINGS, run))
+    assert made["words"]["text"].tolist() == ["any", "fever?", "no", "fever", "good"]
+    assert made["words"]["speaker"].tolist() == ["S1", "S1", "S2", "S2", "S1"]
+    assert not made["words"]["timed"].any() and len(made["turns"]) == 0
+
+
 def test_no_speech_is_a_row_with_a_reason_and_no_turns(tmp_path: Path, use: Any) -> None:
     use(transcriber=FakeTranscriber(()), diarizer=FakeDiarizer([]))
     made = tables_of(speech.transcribe_recording(item(), SETTINGS, record(tmp_path, noise(2))))

@@ -47,6 +47,8 @@ from aegis.turns import (
 from aegis.words import HeardWord, covered_seconds, read_words
 
 Item = dict[str, Any]
+Heard = tuple[HeardWord, str | None]
+"""A word and its turn."""
 NO_SPEECH = "no speech found"
 GIVEN = "given"
 """Stands for the recogniser or diarizer where turns were brought along."""
@@ -167,9 +169,9 @@ def _take_turns(samples: AnySignal, given: Sequence[GivenTurn], item: Item) -> l
             spoken = (turn.text or "").split()
             if channel != number or not spoken:
                 continue
-            first = len(words)
+            first, within = len(words), (stretch.start_s, stretch.end_s)
             words += [
-                HeardWord(text, None, None, None, number, len(turns), False, stretch.speaker)
+                HeardWord(text, None, None, None, number, False, stretch.speaker, within)
                 for text in spoken
             ]
             places = tuple(range(first, len(words)))
@@ -287,7 +289,7 @@ def _rows(
     names = rename_speakers(turns, stretches)
     order = sorted(range(len(turns)), key=lambda i: (turns[i].start_s, turns[i].channel))
     language = max(channels, key=lambda c: len(c.words)).transcript.language
-    words, turn_rows, turn_of = [], [], {}
+    turn_rows, turn_of = [], {}
     for index, i in enumerate(order):
         turn = turns[i]
         own = channels[turn.channel if len(channels) > 1 else 0].words
@@ -309,14 +311,13 @@ def _rows(
                 "flagged": any(word.flagged for word in spoken),
             }
         )
-    for channel in channels:
-        for k, word in enumerate(channel.words):
-            words.append(_word_row(word, turn_of.get((word.channel, k)), names))
+    heard = [(w, turn_of.get((w.channel, k))) for own in channels for k, w in enumerate(own.words)]
+    words = [_word_row(word, turn_id, names) for word, turn_id in _in_order(heard)]
     screening = _screening(channels, turns, stretches, automatic, words, duration_s)
     found = rename_speakers([], automatic)
     return {
         "language": language,
-        "words": _in_order(words),
+        "words": words,
         "turns": turn_rows,
         "diarization": _stretch_rows("used", stretches, names)
         + _stretch_rows("automatic", automatic, found),
@@ -338,15 +339,15 @@ def _word_row(word: HeardWord, turn_id: str | None, names: Mapping[str, str]) ->
     }
 
 
-def _in_order(words: list[Item]) -> list[Item]:
-    """Words of all channels by time; an untimed word keeps its place behind the one before."""
+def _in_order(words: Sequence[Heard]) -> list[Heard]:
+    """Words of all channels by time; one without a place stays behind the one before."""
     keyed, latest = [], 0.0
-    for number, word in enumerate(words):
-        if number and word["channel"] != words[number - 1]["channel"]:
+    for number, (word, _) in enumerate(words):
+        if number and word.channel != words[number - 1][0].channel:
             latest = 0.0
-        latest = word["start_s"] if word["timed"] else latest
-        keyed.append((latest, word["channel"], number, word))
-    return [entry[-1] for entry in sorted(keyed, key=lambda entry: entry[:3])]
+        latest = word.place[0] if word.place else latest
+        keyed.append((latest, word.channel, number))
+    return [words[number] for *_, number in sorted(keyed)]
 
 
 def _stretch_rows(mode: str, stretches: Iterable[Stretch], names: Mapping[str, str]) -> list[Item]:
