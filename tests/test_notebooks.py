@@ -18,6 +18,9 @@ FOLDER = PROJECT / "notebooks"
 EXPLORE = FOLDER / "explore.py"  # for people; no stage
 NOTEBOOKS = sorted({*FOLDER.glob("*.py"), *FOLDER.glob("appendix/*.py")} - {EXPLORE})
 SECRET = {name for name, schema in SCHEMAS.items() if schema.visibility == "secret"}
+NULLABLE = {
+    name for schema in SCHEMAS.values() for name, kind in schema.columns.items() if "?" in kind
+}
 SHOWN = {"head", "tail", "sample"}
 
 pytestmark = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -48,6 +51,14 @@ def test_its_parameters_are_few_and_explained(path: Path) -> None:
     assert "run_name" in declared
     assert len(declared) <= 8
     assert not [name for name, item in declared.items() if not item.comment]
+
+
+def test_no_row_is_lost_where_a_column_may_be_empty(path: Path) -> None:
+    """``NA != x`` is NA, and a filter drops it: what it means must be said with fillna."""
+    lines = path.read_text("utf-8").splitlines()
+    unequal = [(re.search(r'\["(\w+)"\](?: != |\.ne\()', line), line) for line in lines]
+    lost = [line for hit, line in unequal if hit and hit[1] in NULLABLE and "fillna(" not in line]
+    assert not lost
 
 
 def test_it_ends_with_its_receipt(path: Path) -> None:

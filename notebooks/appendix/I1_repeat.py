@@ -51,7 +51,7 @@ whole, turns = repeat.repeat_transcripts(tables, items, results)
 first = tables["transcripts"]
 first = first[(first["kind"] == "conversation") & (first["condition"] == "original")]
 both = whole.merge(first, on="recording_id", suffixes=("", "_first"))
-differ = int((both["text"] != both["text_first"]).sum())
+differ = int((both["text"] != both["text_first"]).fillna(False).sum())  # failed: unobserved
 fresh = sum(not result.cached for result in results)
 report.table(
     pd.DataFrame([{"heard twice": len(whole), "computed now": fresh, "texts that differ": differ}])

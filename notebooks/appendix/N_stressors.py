@@ -125,7 +125,7 @@ for name in ["none", *ACOUSTIC, *ADMINISTRATIVE]:
     for kind in ("chronology", "actions"):
         rows.append(endpoint_effect(first["endpoint_verdicts"], ends, kind, *options))
 effects = stage.write("stressor_effects", pd.DataFrame(adjust_families(rows)))
-known = effects[effects["reason"] != "not run in this profile"]
+known = effects[effects["condition_b"].isin(set(judged))]
 noise = stage.read("noise_floor") if stage.has("noise_floor") else None
 report.table(show_effects(known, noise), 3)
 
