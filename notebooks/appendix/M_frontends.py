@@ -17,8 +17,9 @@
 # transcript can be good and its timing interface unusable.
 #
 # `whisper-base-segments` reproduces that case: the same model as `whisper-base`, behind an
-# interface that times segments but no words. Where nothing can be localised, everything downstream
-# is not applicable, not zero.
+# interface that times segments but no words. A segment says roughly where its words belong and
+# whose they are, which is too coarse for an edit. Where nothing can be localised, everything
+# downstream is not applicable, not zero.
 
 # %% tags=["parameters"]
 run_name: str = "demo"  # the run whose tables are read and written
@@ -95,8 +96,8 @@ chosen = {
 }
 own = table[(table["measure"].map(chosen) == table["condition"]).fillna(False)]
 wide = own.pivot_table("value", columns, "measure", dropna=False).reindex(columns=list(chosen))
-shown = wide.astype(object).where(wide.notna(), "not applicable").reset_index()
-report.table(shown, 3) if measured else report.say("Not run in this profile.")
+shown = wide.map(lambda value: "not applicable" if pd.isna(value) else f"{value:.3f}")
+report.table(shown.reset_index()) if measured else report.say("Not run in this profile.")
 
 # %% [markdown]
 # The facts of each pair are those of its own transcript, since its downstream starts there;
