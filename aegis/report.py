@@ -125,8 +125,12 @@ def figure(frame: pd.DataFrame, plot: Callable[[], Any]) -> Any:
     """Draw ``plot()``, or say that ``frame`` has no rows (plotting libraries fail on that)."""
     if frame.empty:
         return say("There is nothing to draw: the table has no rows.")
-    plot()  # shown as an image at the end of the cell; its axes are no text of a page
-    return None
+    from seaborn.objects import Plot
+
+    drawn = plot()
+    # Axes are shown as an image at the end of the cell, and are no text of a page; a seaborn
+    # object is drawn only where it is shown.
+    return drawn if isinstance(drawn, Plot) else None
 
 
 def _whole(column: pd.Series) -> bool:

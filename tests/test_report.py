@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import seaborn.objects as so
 
 from aegis import report
 from aegis.audio import write_wav
@@ -57,6 +58,14 @@ def test_player_holds_sound_and_refuses_originals(tmp_path):
     write_wav(tmp_path / "secret" / "a.wav", signal)
     with pytest.raises(ValueError, match="originals are never shown"):
         report.player(tmp_path / "secret" / "a.wav")
+
+
+def test_a_seaborn_object_is_shown_and_axes_are_no_text():
+    rows = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
+    shown = report.figure(rows, lambda: so.Plot(rows, x="a", y="b").add(so.Dot()))
+    image, _ = shown._repr_png_()
+    assert image.startswith(b"\x89PNG")
+    assert report.figure(rows, lambda: rows.plot(x="a", y="b")) is None
 
 
 def test_an_empty_figure_is_said_and_not_drawn():

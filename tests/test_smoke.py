@@ -46,6 +46,19 @@ def test_every_owned_table_is_there(smoke: Run) -> None:
             assert smoke.has(table), table
 
 
+def test_every_figure_is_on_its_page_or_said_to_be_empty(smoke: Run) -> None:
+    drawn = 0
+    for path in sorted((smoke.root / "notebooks").glob("*.ipynb")):
+        for cell in json.loads(path.read_text("utf-8"))["cells"]:
+            label = re.search(r"^#\| label: (fig-\S+)", "".join(cell["source"]))
+            if label is None:
+                continue
+            shown = {form for output in cell["outputs"] for form in output.get("data", {})}
+            assert shown & {"image/png", "text/markdown"}, f"{path.stem}: {label[1]}"
+            drawn += "image/png" in shown
+    assert drawn >= 10
+
+
 def test_both_recordings_go_all_the_way(smoke: Run) -> None:
     recordings = smoke.read("recordings")
     assert recordings["status"].tolist() == ["ok", "ok"]
