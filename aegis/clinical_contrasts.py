@@ -119,14 +119,14 @@ def effect_table(
     noise: pd.DataFrame | None,
 ) -> pd.DataFrame:
     """Each contrast in points; beside it its noise floor, bounds and null control."""
+    floors = noise_floors(ENDPOINTS, noise)
     rows = []
     for pair in pairs:
         control = null_control(verdicts, facts, transcripts, pair)
         labels = pair_labels(verdicts, pair)
-        for label in ENDPOINTS.values():
+        for label, floor in zip(ENDPOINTS.values(), floors, strict=True):
             a, b, _ = _outcomes(labels, label)
             limits = fact_bounds(verdicts, pair, label)
-            (floor,) = noise_floors([f"fact {label}"], noise)
             rows.append(
                 {
                     "contrast": f"{pair[1]} - {pair[0]}", "label": label, "facts": len(a),

@@ -118,9 +118,10 @@ def noise_table(
         Both recogniser and judge are deterministic, so that every floor must be zero.
     """
     rows = [_word_row(tables, whole, name, texts) for name, texts in references.items() if texts]
-    both = _judged_twice(tables["fact_verdicts"], verdicts["fact_verdicts"], "fact_id")
+    both = _judged_twice(tables["fact_verdicts"], verdicts["fact_verdicts"], ["fact_id"])
     rows += [_label_row(f"fact {label}", both, label) for label in ("preserved", "contradicted")]
-    ends = _judged_twice(tables["endpoint_verdicts"], verdicts["endpoint_verdicts"], "item_id")
+    sides = [source["endpoint_verdicts"] for source in (tables, verdicts)]
+    ends = _judged_twice(sides[0], sides[1], ["item_id", "kind"])
     ends = ends[ends["kind"].str.startswith("conversation ")]
     rows += [_label_row(f"{kind} met", own, "met") for kind, own in ends.groupby("kind")]
     kept = [matches[side].eq("retained") for side in ("first", "second")]
@@ -134,12 +135,11 @@ def noise_table(
     )
 
 
-def _judged_twice(first: pd.DataFrame, second: pd.DataFrame, key: str) -> pd.DataFrame:
-    """``label_first label_second`` of what has a label both times, with the kind if it has one."""
+def _judged_twice(first: pd.DataFrame, second: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """The keys with ``label_first label_second`` of what has a label both times."""
     own = first[(first["condition"] == "original") & (first["order"] == first["order"].min())]
-    keys = [name for name in (key, "kind") if name in first]
     labels = [side[[*keys, "label"]].dropna() for side in (own, second)]
-    return labels[0].merge(labels[1], on=keys, suffixes=("_first", "_second"))
+    return labels[0].merge(labels[1], on=list(keys), suffixes=("_first", "_second"))
 
 
 def _label_row(endpoint: str, both: pd.DataFrame, label: str) -> Item:
